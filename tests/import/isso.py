@@ -106,7 +106,7 @@ def main(isso_program, program):
         assert edited["body"] == "Typo" and edited["updated_at"] >= edited["created_at"], edited
         assert placeholder["is_deleted"] and placeholder["body"] == "", placeholder
         assert [reply["body"] for reply in placeholder["replies"]] == ["To nobody"], placeholder
-        print(f"{len(ids)} comments of Isso, {first['new']} imported, and the same shown")
+        print(f"{len(ids)} Isso comments, {first['new']} imported; both APIs show the same")
 
 
 if __name__ == "__main__":

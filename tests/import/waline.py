@@ -191,7 +191,7 @@ def main(package, program):
         assert (again["new"], again["already_there"]) == (0, 7), again
 
         moved.compare(expected, tree_of_ours(moved.threads(program, data, [RECORD])[RECORD]))
-        print(f"{first['read']} comments of Waline, {first['new']} imported, and what guests see is the same")
+        print(f"{first['read']} Waline comments read, {first['new']} imported; guests see the same on both")
 
 
 if __name__ == "__main__":

@@ -87,7 +87,7 @@ def main(wordpress, program):
         (placeholder,) = shown[site["held"]]
         assert placeholder["is_deleted"] and placeholder["body"] == "", placeholder
         assert [reply["body"] for reply in placeholder["replies"]] == ["to nobody"], placeholder
-        print(f"{first['read']} comments of WordPress, {first['new']} imported, and what guests see is the same")
+        print(f"{first['read']} WordPress comments read, {first['new']} imported; guests see the same on both")
 
 
 if __name__ == "__main__":

@@ -82,7 +82,7 @@ def main(program):
             "More at https://example.org": (True, None),
             "New watches: https://example.org": (False, "spam"),
         })
-        print("a judge of one's own decides")
+        print("the sample judge decides as documented")
     finally:
         for process in filter(None, [judge, service]):
             process.terminate()

@@ -58,7 +58,7 @@ def main(program):
             printed = paste([text for text, _ in pairs], program, folder, api)
             for (text, documented), answer in zip(pairs, printed, strict=True):
                 assert is_printed(documented, answer), f"{text}\nprints\n{answer}\nand not\n{documented}"
-            print(f"{len(pairs)} blocks of docs/api.md print what it says")
+            print(f"{len(pairs)} blocks of docs/api.md print the documented output")
         finally:
             service.terminate()
             service.wait(timeout=PATIENCE)

@@ -202,6 +202,6 @@ def day(layout, program, folder):
     print(f"backup and restore, {len(before)} comments", flush=True)
 
     moves_to_aws_and_back(program, export, (home.data / "visitor-salt").read_text(), folder / "moved")
-    print("to a table of AWS and back", flush=True)
+    print("moved to an AWS table and back", flush=True)
     caddy.stop()
     server.terminate()

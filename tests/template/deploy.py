@@ -184,8 +184,8 @@ def start_over(directory):
     output = run(f"set -e\n{commands}", directory, server)
     server.shutdown()
     if server.failed or server.table or TABLE not in output:
-        sys.exit(f"{output}\nthe stack or its table is still there after\n{commands}")
-    print("after a deployment that failed, its stack and its table are deleted as documented")
+        sys.exit(f"{output}\nthe stack or its table still exists after\n{commands}")
+    print("the documented commands delete the stack and the table of a failed deployment")
 
 
 def take_bounds_away(directory, template):
@@ -198,7 +198,7 @@ def take_bounds_away(directory, template):
     updates = [{"Update": {"IndexName": name, "OnDemandThroughput": unbounded}} for name in indexes]
     if server.updates != [{"TableName": TABLE, "OnDemandThroughput": unbounded, "GlobalSecondaryIndexUpdates": updates}]:
         sys.exit(f"{output}\n{server.updates} doesn't update the table and each index")
-    print(f"the bounds of the table and of {len(indexes)} indexes are taken away as documented")
+    print(f"the documented command removes the limits of the table and of {len(indexes)} indexes")
 
 
 def deploy(command, stack, parameters, directory, template):
@@ -223,7 +223,7 @@ def deploy(command, stack, parameters, directory, template):
         properties["CodeUri"] = function["Properties"]["CodeUri"]
     assert uploaded == template
     assert len(server.objects) == len(functions) + 1
-    print(f"{stack}: {len(functions)} functions and the template are uploaded, the change set is asked for")
+    print(f"{stack}: {len(functions)} functions and the template were uploaded, and the change set was requested")
 
 
 def main():

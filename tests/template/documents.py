@@ -108,14 +108,14 @@ def cut_samples_are_found():
         ("EdgeCache=on", "EdgeCache is none of"),
     ]:
         if not any(told in problem for problem in problems_of(code)):
-            yield f"nothing is told of {code}"
+            yield f"no problem is reported for {code}"
 
 
 def main():
     wrong = [*cut_samples_are_found(), *samples_are_whole(), *configuration_is_whole(), *regions_are_listed()]
     if wrong:
         sys.exit("\n".join(wrong))
-    print("sam reads every parameter of the documents as it is written, and no region without a resource is left out")
+    print("sam reads every parameter in the documents as written, and every region that lacks a resource type is listed")
 
 
 main()

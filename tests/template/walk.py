@@ -401,7 +401,7 @@ def main():
             given = (name.partition("=") for name in names)
             values = DEFAULTS | {name: value or SAMPLES.get(name, "true") for name, _, value in given}
             if rule not in refused_by(SOURCE["Rules"], values):
-                wrong.append(f"the rule {rule} lets {names} pass")
+                wrong.append(f"the rule {rule} accepts {names}")
     for methods in (",".join(some) for n in range(5) for some in itertools.permutations(["email", "github", "google", "oidc"], n)):
         refused = refused_by(SOURCE["Rules"], DEFAULTS | {"SignIn": methods})
         for rule, method in [("Codes", "email"), ("Github", "github"), ("Google", "google"), ("Oidc", "oidc")]:
@@ -410,7 +410,7 @@ def main():
     for condition in SOURCE["Conditions"]:
         if len({condition in combination for combination in found}) < 2:
             wrong.append(f"{condition} is the same in every combination")
-    wrong += [f"the rule {rule} is not tried" for rule in SOURCE["Rules"] if rule not in REFUSED]
+    wrong += [f"the rule {rule} is not tested" for rule in SOURCE["Rules"] if rule not in REFUSED]
 
     counts = [read_by_alarms(template, combination) for combination in found]
     if wrong:

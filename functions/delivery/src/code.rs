@@ -25,7 +25,7 @@ impl Worker<'_> {
         };
         // Other codes to this address may have failed after this one was requested.
         if !self.app.takes_codes(&to).await? {
-            tracing::warn!("code not sent: earlier codes to this address failed");
+            tracing::warn!("code not sent: codes to this address failed, or too many codes failed this hour");
             return Ok(Disposition::Done);
         }
         let recipient = Recipient::of_codes(&id.inbox);

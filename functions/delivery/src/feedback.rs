@@ -16,7 +16,7 @@ pub(crate) async fn follow(app: &App, text: &str) -> Result<(), Fault> {
     let Some(recipient) = mail["tags"][RECIPIENT][0].as_str() else { return Ok(()) };
     let recipient = Recipient(recipient.to_owned());
     if recipient.is_moderators() {
-        tracing::warn!("a digest for moderators bounced; see SVC_MODERATION_MAIL");
+        tracing::warn!("an email to moderators bounced or was reported as spam; check SVC_MODERATION_MAIL");
         return Ok(());
     }
     let kind = event["eventType"].as_str();

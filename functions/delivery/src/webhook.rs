@@ -168,7 +168,7 @@ async fn call(app: &App, senders: &Senders, endpoint: &Endpoint, due: &DueWebhoo
     let started = Instant::now();
     let status = match request(app, endpoint, due, body) {
         None => {
-            tracing::warn!(webhook = endpoint.id.0, "the address or secret of a webhook is no longer valid");
+            tracing::warn!(webhook = endpoint.id.0, "a webhook's address or secret is no longer valid; add it again");
             None
         }
         Some(request) => match senders.outbound.send(request).await {

@@ -41,7 +41,7 @@ impl Filter {
                 Writer::Id(digits.parse().ok().map(UserId))
             }
             Some(_) => {
-                errors.add("from", "The from must be words, or id: and the digits of a user's id.");
+                errors.add("from", "The from parameter must be words, or id: followed by a user's id.");
                 Writer::Id(None)
             }
             None => Writer::Named(words_of("from", text, &mut errors)),

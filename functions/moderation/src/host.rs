@@ -25,7 +25,7 @@ pub(crate) async fn describe(app: &App, call: &Call, kind: &str, record: &str) -
     let title = input.optional_line("title", MAX_TITLE).filter(|title| !visible::shows_nothing(title));
     let url = input.optional_text("url", MAX_ADDRESS);
     if url.as_ref().is_some_and(|url| !is_address(url)) {
-        input.fail("url", "The url must be an http or https address, without user and password.");
+        input.fail("url", "The url must be an http or https address, without a user or password.");
     }
     input.finish()?;
     let record = HostRecord { author, title, url };

@@ -71,7 +71,7 @@ pub(crate) async fn list(app: &App, call: &Call) -> Result<Answer> {
     match (call.parameter("q"), call.parameter("banned")) {
         (Some(part), None) => search(app, part).await,
         (None, Some("true")) => banned(app, call).await,
-        (None, Some(_)) => Err(FieldErrors::one("banned", "The banned must be true.").into()),
+        (None, Some(_)) => Err(FieldErrors::one("banned", "The banned parameter must be true.").into()),
         _ => Err(FieldErrors::one("q", "Either q or banned=true is required.").into()),
     }
 }

@@ -33,7 +33,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: I
     let redirect_uri = provider.map(|provider| callback_of(call, provider)).unwrap_or_default();
     let client = provider.and_then(|provider| Client::new(app, provider, &redirect_uri));
     let Some(client) = client.filter(|_| input.value("email").is_none()) else {
-        let message = "The provider must be one of those that the configuration lists, without an email.";
+        let message = "The provider must be one of ui.sign_in_methods, and can't be combined with an email.";
         return Err(FieldErrors::one("provider", message).into());
     };
     let text = |name: &str| input.value(name).and_then(|value| value.as_str()).map(str::to_owned);
@@ -43,7 +43,7 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: I
         input.fail("challenge", "The challenge must be the S256 challenge of a verifier (RFC 7636).");
     }
     if page.is_none() {
-        let message = "must be the address of a page of a listed origin, of at most 2000 characters";
+        let message = "must be the URL of a page on a listed origin, in at most 2000 ASCII characters";
         input.fail("return_to", format!("The return_to {message}."));
     }
     let (challenge, page) = input.finish_with(challenge.zip(page))?;

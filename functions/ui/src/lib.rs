@@ -53,7 +53,7 @@ async fn configuration(app: &App, call: &Call) -> Result<Answer> {
     let data = match call.parameter("for") {
         None => ui::configuration(&app.config, &viewer, Labels::of_widget(language), now),
         Some("moderation") => ui::configuration_of_moderation(&app.config, &viewer, language, now),
-        Some(_) => return Err(FieldErrors::one("for", "The for must be moderation.").into()),
+        Some(_) => return Err(FieldErrors::one("for", "The for parameter must be \"moderation\".").into()),
     };
     let mut answer = Answer::ok(&Data { data })
         .shared(if viewer.user.is_none() { Sharing::Anonymous } else { Sharing::Private })

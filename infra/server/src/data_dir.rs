@@ -51,7 +51,7 @@ pub enum DataDirError {
     #[error("there is no table in {0}; pass the service's --data-dir")]
     NoTable(PathBuf),
     #[error(
-        "no service has run on {0}; pass the service's --data-dir, or start it there first: \
+        "no service has used {0}; pass the service's --data-dir, or start it there first: \
          cargo local --data-dir {0}"
     )]
     Unused(PathBuf),

@@ -193,7 +193,7 @@ impl Outbox {
         let to = request["Destination"]["ToAddresses"].as_array().map(Vec::as_slice).unwrap_or_default();
         let rejected = self.0.rejected.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if rejected.is_some_and(|address| to.iter().any(|to| *to == *address)) {
-            return (StatusCode::BAD_REQUEST, json!({ "__type": "MessageRejected", "message": "Nobody is there." }));
+            return (StatusCode::BAD_REQUEST, json!({ "__type": "MessageRejected", "message": "Unknown address." }));
         }
         let raw = request["Content"]["Raw"]["Data"].as_str().and_then(|data| STANDARD.decode(data).ok());
         let Some(raw) = raw.filter(|raw| !raw.is_empty() && !to.is_empty()) else {

@@ -189,7 +189,7 @@ impl Queues {
                 Some(redrive) if message.receives >= redrive.max_receives => {
                     let (receives, dead_letters) = (message.receives, &redrive.dead_letters);
                     let name = &queue.settings.name;
-                    tracing::error!(queue = name, "a message failed {receives} times and goes to {dead_letters}");
+                    tracing::error!(queue = name, "a message failed {receives} times; moving it to {dead_letters}");
                     let dead = Message { visible_at: now, receipt: None, ..message.clone() };
                     self.queue(&redrive.dead_letters)?.put(dead)?;
                     queue.remove(&id)?;

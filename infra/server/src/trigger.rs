@@ -188,7 +188,7 @@ impl Target {
     /// Sends a failed record to the dead-letter queue. As in Lambda, the message only refers to a stream record, but
     /// contains any other record in full.
     fn give_up(&self, record: &Record, error: &str) {
-        tracing::error!(function = self.name, "an event is given up; the next start tries it again");
+        tracing::error!(function = self.name, "gave up on an event; the next start retries it");
         let Some((queues, queue)) = &self.dead_letters else { return };
         let mut message = json!({
             "version": "1.0",

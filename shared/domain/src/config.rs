@@ -386,8 +386,8 @@ impl Vars<'_> {
 
     fn origins(&self, name: &'static str) -> Result<Origins, ConfigError> {
         let text = self.text(name).unwrap_or_else(|| "*".to_owned());
-        let accepted = "*, or origins as browsers send them, such as https://example.org, without path and default port, \
-                        separated by commas";
+        let accepted = "*, or origins as browsers send them, such as https://example.org, without a path or \
+                        default port, separated by commas";
         Origins::parse(&text).ok_or_else(|| self.wrong(name, accepted))
     }
 
@@ -399,18 +399,18 @@ impl Vars<'_> {
         if !reasons.is_empty() && reasons.iter().all(|reason| visible::is_plain_line(reason)) {
             return Ok(reasons);
         }
-        Err(self.wrong(name, "reasons of visible characters, separated by commas"))
+        Err(self.wrong(name, "reasons without control characters or bidirectional overrides, separated by commas"))
     }
 
     fn sort(&self, name: &'static str) -> Result<Sort, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(Sort::Newest) };
-        Sort::parse(&text).ok_or_else(|| self.wrong(name, Sort::NAMES.join(", ")))
+        Sort::parse(&text).ok_or_else(|| self.wrong(name, format_args!("one of {}", Sort::NAMES.join(", "))))
     }
 
     fn theme(&self, name: &'static str) -> Result<&'static str, ConfigError> {
         let Some(text) = self.text(name) else { return Ok(THEMES[0]) };
         let theme = THEMES.into_iter().find(|theme| *theme == text);
-        theme.ok_or_else(|| self.wrong(name, THEMES.join(", ")))
+        theme.ok_or_else(|| self.wrong(name, format_args!("one of {}", THEMES.join(", "))))
     }
 }
 

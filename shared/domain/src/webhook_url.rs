@@ -53,7 +53,7 @@ fn is_public_v6(ip: Ipv6Addr) -> bool {
 pub fn parse(text: &str, private: bool) -> Result<String, &'static str> {
     const NOT_WEB: &str = "The url must be an https address.";
     if text.chars().count() > MAX_URL {
-        return Err("The url may not be longer than 2048 characters.");
+        return Err("The url can have at most 2048 characters.");
     }
     let mut url = parse_as_written(text).ok_or(NOT_WEB)?;
     url.set_fragment(None);

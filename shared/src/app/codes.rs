@@ -17,7 +17,7 @@ impl App {
         if !self.store.stop_codes(&keys.address(email), now).await? {
             return Ok(());
         }
-        tracing::warn!(failed, "codes to an address are stopped for 30 days: it refused one, bounced or complained");
+        tracing::warn!(failed, "codes to an address are stopped for 30 days, after a refusal, bounce or complaint");
         if failed {
             self.store.count_towards(FAILED_CODES, now).await?;
         }

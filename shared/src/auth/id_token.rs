@@ -116,7 +116,7 @@ impl<'de> Deserialize<'de> for Claims {
                 let mut claims = Map::new();
                 while let Some((name, value)) = map.next_entry::<String, Value>()? {
                     if claims.insert(name, value).is_some() {
-                        return Err(A::Error::custom("a claim is there twice"));
+                        return Err(A::Error::custom("a claim appears twice"));
                     }
                 }
                 Ok(Claims(claims))

@@ -67,7 +67,7 @@ impl Queue {
             match (self.caller.call(&call).await, pauses.next()) {
                 (Ok(_), _) => return Ok(()),
                 (Err(error), Some(pause)) if error.is_transient() => {
-                    tracing::debug!(%error, "the queue is asked again");
+                    tracing::debug!(%error, "retrying a call to the queue");
                     tokio::time::sleep(pause).await;
                 }
                 (Err(error), _) => {

@@ -109,7 +109,7 @@ impl Input {
     pub fn optional_line(&mut self, field: &'static str, max: usize) -> Option<String> {
         let text = self.optional_text(field, max)?;
         if !visible::is_plain_line(&text) {
-            let message = "must be one line, without control characters and bidirectional overrides";
+            let message = "must be one line, without control characters or bidirectional overrides";
             self.fail(field, format!("The {field} {message}."));
         }
         Some(text)

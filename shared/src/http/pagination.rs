@@ -34,7 +34,7 @@ pub fn paging(call: &Call, lists: &Lists, signer: Option<&CursorSigner<'_>>) -> 
         match page {
             None => errors.add("page", "The page must be a whole number of at least 1."),
             Some(page) if (page - 1).saturating_mul(per_page) >= MAX_NUMBERED => {
-                errors.add("page", format!("Pages end after {MAX_NUMBERED} comments: use cursor to go further."));
+                errors.add("page", format!("Pages end after {MAX_NUMBERED} comments; use cursor to go further."));
             }
             Some(_) => {}
         }

@@ -25,10 +25,7 @@ pub fn check(data: &[impl Serialize]) -> Result<(), Refusal> {
         return Ok(());
     }
     let most = fitting.max(1);
-    Err(FieldErrors::one(
-        "per_page",
-        format!("These comments are too long for one page: ask for a per_page of {most}."),
-    ))
+    Err(FieldErrors::one("per_page", format!("These comments are too long for one page. Use a per_page of {most}.")))
 }
 
 /// Bytes of a resource in Lambda's response, where quotes and backslashes are escaped again.

@@ -275,7 +275,7 @@ impl Store {
         match self.ask(counter, count).await {
             Ok(counted) => Some(counter.status(counted, true)),
             Err(fault) => {
-                tracing::warn!(error = fault.chain(), "a write's cost counts with the next one");
+                tracing::warn!(error = fault.chain(), "a write's surplus is counted with the next write");
                 None
             }
         }
@@ -334,7 +334,7 @@ impl Store {
             Err(_) => window.held = window.held.saturating_add(back),
         });
         if let Err(fault) = counted {
-            tracing::warn!(error = fault.chain(), "reads not given back");
+            tracing::warn!(error = fault.chain(), "unused reads not returned yet");
         }
     }
 

@@ -79,6 +79,6 @@ impl Store {
             ))
             .with(":most", number(most))
             .with(":address", text(address));
-        Ok(self.update("counting an asking", count).await?.is_some())
+        Ok(self.update("counting a confirmation request", count).await?.is_some())
     }
 }

@@ -185,7 +185,7 @@ items! {
             EDITED_AT      "e"   N                        "time of the last edit";
             STATE          "s"   S                        "state: `pending` or `rejected`; missing when approved";
             IN_REVIEW      "rv"  B                        "approved, but an edit waits for review";
-            SUSPICIOUS     "sp"  B                        "the spam check doubted a text that waited for approval";
+            SUSPICIOUS     "sp"  B                        "the spam check flagged a text that was awaiting approval";
             VERDICTS       "vd"  L(verdict) names Words   "why the text is held; dropped when it is approved";
             PLACEHOLDER    "ph"  B                        "placeholder of a deleted comment: approved, without writer, body, likes or reports";
             SOURCE         "so"  S         names Words    "source of an imported comment: the format, the site if known, and the id at the source, such as `disqus:558` or `disqus@blog:558`";
@@ -202,11 +202,11 @@ items! {
             PAGE           "pg"  M(page)   names Words    "title and address that the page reported; top-level comments only";
             SUBSCRIBED     "sb"  B                        "the writer subscribed to replies";
             SUBSCRIPTION   "su"  M(subscription) names Hash "where notifications go, until the comment is approved";
-            BY_TRUST       "bt"  B                        "shown without a decision while new writers waited";
+            BY_TRUST       "bt"  B                        "shown without a decision while comments of new writers were held";
             WAS_SHOWN      "ws"  B                        "it was public before a moderator rejected it, so it doesn't notify again";
             REJECTION      "rj"  M(rejection) names Words     "the rejection: reason, note, moderator and time";
             DECIDED        "de"  N                        "id of the latest decision, of its log entry if it has one; missing where it changed nothing";
-            DELETION_GUARD "dg"  N                        "changes with what a deletion must notice and no count shows; missing while every reply was approved";
+            DELETION_GUARD "dg"  N                        "raised by changes of unapproved replies, so that a deletion notices; missing if there never were any";
         }
         index {
             THREAD_KEY     "tk"  S         names Index    "partition key of `thread`";
@@ -218,7 +218,7 @@ items! {
         }
     }
     report "report" {
-        key "C#id" "R#id"; export Record; read "its moderators, newest first";
+        key "C#id" "R#id"; export Record; read "moderators, newest first";
         attributes {
             ID             "id"  N                        "id, ordered by time";
             REASON         "r"   S         names Words    "reason, and details after a colon";
@@ -373,7 +373,7 @@ items! {
     forgotten "forgotten person" {
         key "F" "hash"; export No; read "imports: this person's data is not imported again";
         attributes {
-            FORGOTTEN_AT   "c"   N                        "when";
+            FORGOTTEN_AT   "c"   N                        "when the person was erased";
             SALT           "sf"  S                        "fingerprint of the salt of the hash";
         }
     }

@@ -232,7 +232,7 @@ async fn the_receipt_of_a_member_with_a_picture_says_that_guests_with_the_addres
     world.finish_jobs().await;
     let member = erase(&world, Who::User(UserId(7))).await;
     let stays: Vec<&str> = member.stays.iter().map(|stay| stay.what.as_str()).collect();
-    assert!(stays.contains(&"what guests wrote with the user's address"), "{member:?}");
+    assert!(stays.contains(&"guests' items with the user's address"), "{member:?}");
     assert!(items_with(&world, &[picture.to_owned()]).await.is_empty());
     let guest = erase(&world, guest()).await;
     assert_eq!((guest.gone["comments"], guest.left, guest.stays.len()), (1, 0, 0), "{guest:?}");
@@ -556,7 +556,7 @@ async fn an_erased_person_who_refused_emails_is_enrolled_by_no_one() {
     form.send(http::Method::POST, &stop, "action=stop").await.ok(200);
     let receipt = erase(&world, guest()).await;
     let stays: Vec<&str> = receipt.stays.iter().map(|stay| stay.what.as_str()).collect();
-    assert_eq!((receipt.left, receipt.gone["mailboxes"], stays), (0, 1, vec!["a refusal of emails"]), "{receipt:?}");
+    assert_eq!((receipt.left, receipt.gone["mailboxes"], stays), (0, 1, vec!["an unsubscription"]), "{receipt:?}");
     assert_eq!(erase(&world, guest()).await.gone.len(), 0, "a second erasure finds nothing");
     let keys = MailKeys::new(&Secret::from(SALT.to_owned()));
     let left = world.item(&format!("E#{}", keys.guest(EMAIL)), "E").await.unwrap();

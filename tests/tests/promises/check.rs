@@ -182,8 +182,8 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("ur is", ada, "ur", None),
         damage("likes it twice", (ada.0, &format!("V#{parent}")), "lk", Some(numbers(&[*parent]))),
         damage("lc is", ada, "lk", None),
-        damage("is missing in the visitor's state", ada, "rd", None),
-        damage("no report of", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
+        damage("is missing from the visitor's state", ada, "rd", None),
+        damage("no report by", ("V#u2#posts#1", "V"), "rd", Some(numbers(&[replies[0], *parent]))),
         damage("is a placeholder, but has G#x", (&format!("C#{erased}"), "G#x"), "n", Some(number(1))),
         damage("isn't a hidden reply", (&format!("C#{parent}"), &hidden), "x", Some(number(1))),
         damage("disqus:1 has a tombstone", ("S#disqus:1", "S"), "dl", Some(Bool(true))),
@@ -192,10 +192,10 @@ fn damage_to_others(busy: &Busy) -> Vec<Damage> {
         damage("does not belong in the queue", (&queue, &format!("{pinned:016}")), "x", Some(number(1))),
         damage("matches no user", ("H#ghost", "U#1"), "x", Some(number(1))),
         damage("has a missing or wrong entry in the list of bans", ("U#99", "U"), "bi", None),
-        damage("is nobody's", ("B", "0000000000000005"), "u", Some(number(99))),
-        damage("is nobody's", ("B", "0000000000000005"), "x", Some(number(1))),
+        damage("belongs to no user or network", ("B", "0000000000000005"), "u", Some(number(99))),
+        damage("belongs to no user or network", ("B", "0000000000000005"), "x", Some(number(1))),
         damage("has a ban id but no ban", ("U#1", "U"), "bi", Some(number(5))),
-        damage("is not as user 1 is", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
+        damage("differs from user 1", ("N#0#a", "ada lovelace#1"), "n", Some(text("Eve"))),
     ]
 }
 
@@ -214,15 +214,15 @@ async fn every_kind_of_damage_is_found_and_mended() {
     {
         world.set(orphan.0, orphan.1, name, value).await;
     }
-    is_mended(world, "is gone, but not its").await;
+    is_mended(world, "is gone, but still has").await;
     world.set_of_comment(busy.replies[3], "p", Some(AttributeValue::L(vec![number(77)]))).await;
-    is_mended(world, "77 above it is gone").await;
+    is_mended(world, "its ancestor 77 is gone").await;
     let Busy { parent, hidden_reply, pending, ada, .. } = &busy;
     let comment = format!("C#{parent}");
     for (reported, pk, sk) in [
-        ("is missing among the hidden replies", &*comment, &*format!("H#{hidden_reply:016}")),
-        ("is missing in the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
-        ("is not as user 1 is", "H#ada_lovelace", "U#1"),
+        ("is missing from the hidden replies", &*comment, &*format!("H#{hidden_reply:016}")),
+        ("is missing from the queue pending", &*format!("Q#pending#{}", pending % 4), &*format!("{pending:016}")),
+        ("differs from user 1", "H#ada_lovelace", "U#1"),
         ("disqus:1 does not name it", "S#disqus:1", "S"),
         // The function `events` removes the comment's replies.
         ("recounted 3", &*comment, "C"),
@@ -263,7 +263,7 @@ async fn a_comment_that_was_imported_twice_is_reported_but_not_repaired() {
     world.import(&Comment { source, ..imported(9) }).await;
     let findings = recount::check(&world.store(), world.now()).await.unwrap();
     assert_eq!(findings.len(), 1);
-    assert!(findings[0].to_string().contains("disqus:1 was imported as"), "{}", findings[0]);
+    assert!(findings[0].to_string().contains("disqus:1 was also imported as"), "{}", findings[0]);
     assert!(!recount::repair(&world.store(), &findings[0]).await.unwrap());
 }
 

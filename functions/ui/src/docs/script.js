@@ -78,7 +78,8 @@ function curl(method, path, operation, body) {
 function show(method, path, shared, operation) {
   operation.all = [...shared, ...(operation.parameters || [])];
   const body = operation.requestBody && follow(operation.requestBody);
-  const access = operation.security ? 'Needs a token.' : 'With or without a token.';
+  const access = !operation.security ? 'With or without a token.'
+    : operation.security.some(one => one.bearer) ? 'Needs a token.' : 'Needs no token.';
   const content = [
     ...prose(operation.description),
     el('p', { className: 'dim' }, el('code', {}, operation.operationId), ' · ', access),

@@ -22,7 +22,7 @@ use super::output::Destination;
 use super::table::Table;
 use super::{Failure, data_dir, production_data_dir};
 
-/// Back up all data of a service to one file, whether it runs or not.
+/// Back up all data of a service, running or not, to one file.
 /// The exit code is 3 if the data or the file cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]

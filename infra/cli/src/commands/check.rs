@@ -15,7 +15,7 @@ use super::{FAILED, Failure, data_dir};
 /// The time within which a deployed service completes its open requests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Check a table and print what is wrong. The exit code is 1 if anything is,
+/// Check a table and print its problems. The exit code is 1 if any remain,
 /// 3 if the table cannot be used
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
@@ -27,7 +27,7 @@ pub(super) struct Options {
     /// and the settings from the environment
     #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
     pub(super) table: Option<String>,
-    /// Repair what is wrong
+    /// Repair the problems
     #[arg(long)]
     pub(super) repair: bool,
 }
@@ -55,7 +55,8 @@ impl Options {
                 Some(kept) if kept.is_unfinished => {
                     "the last process did not finish its work; start and stop the service, then check again"
                 }
-                _ if self.repair || table.copy.is_some() => "the table is not consistent",
+                _ if self.repair => "the table is not consistent; the lines that begin with \"left\" list what remains",
+                _ if table.copy.is_some() => "the table is not consistent; make the directory writable to use --repair",
                 _ => "the table is not consistent; pass --repair to repair what can be repaired",
             }
         );

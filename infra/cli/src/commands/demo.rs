@@ -20,7 +20,7 @@ const PAGE: &str = include_str!("demo/page.html");
 /// The post's title. Emails and the moderation page show it too.
 const TITLE: &str = "A short history of writing in the margin";
 const GUESTS_READ: &str =
-    "<p>Guests only read here. Start with <code>SVC_ALLOW_GUESTS=true cargo local</code>, and they write too.</p>";
+    "<p>Guests can only read here. To let them write, start with <code>SVC_ALLOW_GUESTS=true cargo local</code>.</p>";
 
 /// Mounts the page for this machine only, because it contains a moderator's token. The first GET fills the thread if
 /// `filling` is given.
@@ -53,7 +53,7 @@ fn page(config: &Config) -> Result<String, NoSecret> {
         ("{type}", &config.types[0]),
         ("{member}", &member),
         ("{moderator}", &moderator),
-        ("{mails}", if has_outbox { "<a href=\"/_mail\">Mails</a>" } else { "" }),
+        ("{mails}", if has_outbox { "<a href=\"/_mail\">Emails</a>" } else { "" }),
         ("{guest_checked}", if guests { "checked" } else { "" }),
         ("{member_checked}", if guests { "" } else { "checked" }),
         ("{sign_in}", if signs_in { "true" } else { "false" }),

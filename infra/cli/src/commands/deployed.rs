@@ -24,7 +24,7 @@ pub(super) struct Stack {
     values: HashMap<String, String>,
 }
 
-const NO_CREDENTIALS: &str = "there are no credentials in the environment; for a profile or SSO run: \
+const NO_CREDENTIALS: &str = "no AWS credentials in the environment; for a profile or SSO, run: \
                               eval \"$(aws configure export-credentials --profile NAME --format env)\"";
 
 /// The AWS configuration for commands that use a deployed stack. The error names the missing part of the environment.

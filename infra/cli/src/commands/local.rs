@@ -37,7 +37,7 @@ pub(super) struct Options {
     /// Directory of data and secrets
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
-    /// Keep data and secrets in memory only
+    /// Discard data and secrets on exit
     #[arg(long, conflicts_with = "data_dir")]
     ephemeral: bool,
     /// Don't fill the page at / with comments on its first
@@ -84,7 +84,7 @@ impl Options {
 
     /// Serves until a signal, and returns whether all events were handled.
     async fn serve(&self, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<bool, Failure> {
-        let listener = listen(self.port, "choose another with --port, or --port 0").await?;
+        let listener = listen(self.port, "choose another --port, or 0 for any free one").await?;
         let address = listener.local_addr()?;
         let engine = open_table(data_dir)?;
         let config = self.settings(data_dir, address)?;

@@ -27,7 +27,7 @@ pub(super) struct Options {
     /// credentials from the environment
     #[arg(long, value_name = "NAME", conflicts_with_all = ["data_dir", "port"], verbatim_doc_comment)]
     pub(super) stack: Option<String>,
-    /// Directory with the secret that signs
+    /// Directory with the signing secret
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     pub(super) data_dir: PathBuf,
     /// Port of the service on this machine

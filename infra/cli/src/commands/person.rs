@@ -149,8 +149,8 @@ impl Options {
         let receipt = reported?;
         if let Some(table) = &self.table {
             eprintln!(
-                "If the stack has an edge (EdgeCache=true), it may show what was erased for five minutes more. This empties it \
-                 at once:\n"
+                "If the stack has an edge cache (EdgeCache=true), erased data may stay readable there for five more \
+                 minutes. This command empties it at once:\n"
             );
             eprintln!("    {}", emptying_the_edge(table));
         }
@@ -191,7 +191,7 @@ impl Options {
         if let Some(kept) = table.kept.as_ref().filter(|kept| !kept.is_unfinished) {
             kept.lock.end()?;
         }
-        let why = "those made before this erasure have what it removed; delete them, or repeat it after restoring one";
+        let why = "those made before still contain the erased data; delete them, or erase again after restoring one";
         receipt.stays.push(Retained { what: "backups".to_owned(), why: why.to_owned() });
         Ok((receipt, table.kept.as_ref().map_or(Ok(()), Kept::clean_up)))
     }

@@ -59,7 +59,7 @@ pub(super) struct Options {
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
-    text.parse().map_err(|_| "an IP address and a port are needed, such as 127.0.0.1:3000 or [::]:80")
+    text.parse().map_err(|_| "expected an IP address and a port, such as 127.0.0.1:3000 or [::]:80")
 }
 
 /// The exit code, and the reason why the service stopped.

@@ -19,7 +19,7 @@ const QUEUE_PORT: u16 = 9324;
 /// services are ready. Port 0 selects free ports.
 pub(super) async fn serve(port: u16, data_dir: Option<&DataDir>, lock: Option<&Lock>) -> Result<(), Failure> {
     let port = |fixed| if port == 0 { 0 } else { fixed };
-    let hint = "--port 0 takes free ones";
+    let hint = "pass --port 0 for free ports";
     let table_listener = listen(port(TABLE_PORT), hint).await?;
     let bucket_listener = listen(port(BUCKET_PORT), hint).await?;
     let queue_listener = listen(port(QUEUE_PORT), hint).await?;

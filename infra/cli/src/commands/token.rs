@@ -30,13 +30,13 @@ pub(super) struct Options {
     /// Avatar of the user
     #[arg(long, value_name = "URL")]
     picture: Option<String>,
-    /// Address for a Gravatar, used without --picture
+    /// Email address, for notifications and a Gravatar
     #[arg(long, value_name = "ADDRESS")]
     email: Option<String>,
     /// Lifetime, such as 30m, 1h or 7d
     #[arg(long, value_name = "TIME", default_value = "1h", allow_hyphen_values = true, value_parser = parse_lifetime)]
     pub(super) expires: SignedDuration,
-    /// Directory with the secret that signs
+    /// Directory with the signing secret
     #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
     data_dir: PathBuf,
 }

@@ -163,7 +163,7 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
     let refused = token().output().unwrap();
     assert_eq!(refused.status.code(), Some(3));
     let (place, error) = (missing.display(), stderr(&refused));
-    assert!(error.starts_with(&format!("error: no service has run on {place}; ")), "{error}");
+    assert!(error.starts_with(&format!("error: no service has used {place}; ")), "{error}");
     assert!(error.contains("cargo local --data-dir") && !missing.exists(), "{error}");
     let made = token().env("SVC_JWT_SECRET", SECRET).output().unwrap();
     assert!(made.status.success() && !missing.exists(), "{}", stderr(&made));
@@ -684,7 +684,7 @@ fn a_taken_port_is_reported_in_one_clear_line() {
     let port = taken.local_addr().unwrap().port().to_string();
     let output = local(&["--ephemeral", "--port", &port]).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another with --port, or --port 0\n"));
+    assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another --port, or 0 for any free one\n"));
 }
 
 #[tokio::test]
@@ -716,7 +716,7 @@ fn a_taken_port_of_the_table_is_reported_in_one_clear_line() {
     let _table = TcpListener::bind("127.0.0.1:8000");
     let started = Service::try_start(&mut local(&["--services-only", "--ephemeral"]), "# listening");
     let error = started.err().expect("port 8000 is taken until the test ends");
-    assert_eq!(error, "error: port 8000 is taken; --port 0 takes free ones\n");
+    assert_eq!(error, "error: port 8000 is taken; pass --port 0 for free ports\n");
 }
 
 #[test]

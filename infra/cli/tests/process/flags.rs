@@ -257,7 +257,7 @@ fn restore_recognizes_an_export_and_prints_no_content_of_other_files() {
         archive.into_inner().unwrap().write_all(b"hunter2 ").unwrap();
     }
     for name in ["secrets", "secrets.gz", "short"] {
-        assert_eq!(restore(name), format!("error: {name}: it is not a backup\n"));
+        assert_eq!(restore(name), format!("error: {name}: it is not a backup; pass a file that backup wrote\n"));
     }
     for name in ["manifest.json.tar", "hunter2.tar"] {
         let error = restore(name);

@@ -48,7 +48,7 @@ fn is_in_order(data_dir: &Path) -> bool {
 /// Whether there are comments below a missing one.
 fn has_orphans(data_dir: &Path) -> bool {
     let check = on_data(&["check"], data_dir).output().unwrap();
-    String::from_utf8_lossy(&check.stdout).contains("above it is gone")
+    String::from_utf8_lossy(&check.stdout).contains("its ancestor")
 }
 
 /// Writes until the service is down.

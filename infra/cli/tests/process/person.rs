@@ -468,7 +468,7 @@ fn a_deployed_table_is_used_with_the_settings_of_the_service() {
     let erased = receipt(&output);
     assert_eq!((&erased["gone"], &erased["left"]), (&json!({ "comments": 1, "placeholders": 1 }), &json!(0)));
     let message = stderr(&output);
-    assert!(message.contains("If the stack has an edge (EdgeCache=true)"), "{message}");
+    assert!(message.contains("If the stack has an edge cache (EdgeCache=true)"), "{message}");
     // The command is a single line that finds the edge from the table's name.
     let command = message.lines().find(|line| line.contains("aws cloudfront create-invalidation")).unwrap();
     assert!(command.contains(&format!("--physical-resource-id {table} ")), "{command}");

@@ -37,7 +37,7 @@ fn is_this_machine(request: &Request<Bytes>) -> bool {
 }
 
 fn elsewhere() -> Response<Bytes> {
-    let mut response = Response::new("This page is shown at 127.0.0.1 and localhost only.".into());
+    let mut response = Response::new("This page is available only at 127.0.0.1 and localhost.".into());
     *response.status_mut() = StatusCode::NOT_FOUND;
     response
 }

@@ -13,9 +13,9 @@ const WIDTH: usize = 100;
 
 const HELP_WITH_LISTS: &str =
     "the source has only part of these; export it again in full, and run the same command on the new file";
-const HELP_WITH_TEXTS: &str = "these have half a character or bytes that aren't UTF-8, which were replaced; in the latter case, \
-                               save the source as UTF-8 and import it into an empty table, because comments that are \
-                               already there keep the replaced text";
+const HELP_WITH_TEXTS: &str = "these contain incomplete or invalid characters, which were replaced; if the source \
+                               isn't in UTF-8, save it as UTF-8 and import it into an empty table, because comments \
+                               that are already there keep the replaced text";
 const HELP_WITH_CHANGES: &str = "to get the versions in the file, import it into an empty table";
 
 /// `read` is the sum of the four counts after it.

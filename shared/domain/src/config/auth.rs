@@ -72,7 +72,7 @@ fn is_public_key(text: &str) -> bool {
 /// Rejects public keys and short secrets. Anyone who has a public key could sign tokens with it.
 fn check_secret(secret: &Secret) -> Result<(), ConfigError> {
     if is_public_key(secret.expose()) {
-        let accepted = "a secret that both sides share; SVC_JWKS_URL takes the address of public keys".to_owned();
+        let accepted = "a shared secret, not a public key; SVC_JWKS_URL takes the address of public keys".to_owned();
         return Err(ConfigError { variable: "SVC_JWT_SECRET", held: None, accepted });
     }
     check_length("SVC_JWT_SECRET", secret, MIN_SECRET)
@@ -178,7 +178,7 @@ impl Vars<'_> {
                 Err(self.wrong("SVC_JWKS_URL", "an https address without credentials or a fragment"))
             }
             Some(url) if is_discovery_document(url.path()) => {
-                Err(self.wrong("SVC_JWKS_URL", "the address of the keys, which the discovery document has as jwks_uri"))
+                Err(self.wrong("SVC_JWKS_URL", "the address of the keys, which is jwks_uri in the discovery document"))
             }
             Some(_) if auth.issuer.is_none() && auth.audience.is_none() => {
                 Err(self.wrong("SVC_JWKS_URL", "SVC_JWT_ISSUER or SVC_JWT_AUDIENCE to be set too"))

@@ -41,8 +41,8 @@ pub struct Mail {
 }
 
 pub(super) fn check_smtp(url: &Secret) -> Result<(), ConfigError> {
-    let accepted = "smtp:// or smtps:// with a host (no IPv6 address), and user and password where the server wants them; \
-                    @, :, /, ? and # in them as %40, %3A, %2F, %3F and %23";
+    let accepted = "smtp:// or smtps:// with a host (no IPv6 address), and a user and password if the server \
+                    requires them; in these, write @, :, /, ? and # as %40, %3A, %2F, %3F and %23";
     let read = Url::parse(url.expose()).ok();
     // Emails and passwords are sent to other machines only over TLS, so `tls` may only be `required`.
     let is_secure = |url: &Url| url.query_pairs().all(|(name, value)| name != "tls" || value == "required");
@@ -105,7 +105,7 @@ impl Vars<'_> {
                     return needed("SVC_SUBSCRIPTIONS is on");
                 }
                 if self.methods()?.contains(&Method::Email) {
-                    return needed("SVC_SIGN_IN has email");
+                    return needed("SVC_SIGN_IN lists email");
                 }
                 if self.text("SVC_MODERATION_MAIL").is_some() {
                     return needed("SVC_MODERATION_MAIL is set");

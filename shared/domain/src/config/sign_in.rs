@@ -167,7 +167,7 @@ impl Vars<'_> {
     }
 
     fn needed_by(&self, provider: Provider, name: &'static str, accepted: &str) -> ConfigError {
-        self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN has {}", provider.facts().id))
+        self.wrong(name, format_args!("{accepted}, because SVC_SIGN_IN lists {}", provider.facts().id))
     }
 
     /// Our clients at the providers among `methods`; empty unless `signs`. The variables of all providers are read, so that
@@ -181,8 +181,8 @@ impl Vars<'_> {
                 continue;
             }
             let [client, hidden] = values;
-            let client = client.ok_or_else(|| self.needed_by(provider, id, "the id of our client at the provider"));
-            let hidden = hidden.ok_or_else(|| self.needed_by(provider, secret, "the secret of our client"));
+            let client = client.ok_or_else(|| self.needed_by(provider, id, "the id of your client at the provider"));
+            let hidden = hidden.ok_or_else(|| self.needed_by(provider, secret, "the secret of your client"));
             clients.push(ProviderClient { provider, id: client?, secret: Secret::from(hidden?) });
         }
         Ok(clients)
@@ -267,7 +267,7 @@ mod tests {
             ("SVC_OIDC_NAME", "oidc"),
         ] {
             let error = with(&[(missing, "")]).unwrap_err().to_string();
-            assert!(error.starts_with(missing) && error.ends_with(&format!("SVC_SIGN_IN has {because}")), "{error}");
+            assert!(error.starts_with(missing) && error.ends_with(&format!("SVC_SIGN_IN lists {because}")), "{error}");
             assert!(with(&[(missing, ""), ("SVC_SIGN_IN", "email")]).is_ok(), "{missing}");
         }
         // A sender is allowed without email sign-in, because `cargo local --sign-in` always sets one.

@@ -268,7 +268,7 @@ fn names_are_unique_in_an_item() {
 
 fn printed() -> String {
     let mut text = "# The table\n\nPrinted from [schema.rs](schema.rs) by `UPDATE_FILES=1 cargo test --workspace schema`. Do not edit it by hand.\n\n\
-        One table holds everything. [keys.rs](keys.rs) builds the keys, and [placement.rs](placement.rs) decides where a comment stands in the\n\
+        One table holds everything. [keys.rs](keys.rs) builds the keys, and [placement.rs](placement.rs) decides the place of a comment in the\n\
         indexes. Comments that only their writer may see (unapproved ones) are in the same indexes, in partitions that end in `#visitor`.\n\
         A visitor is `u` and a user id, `k` and the hash of a guest's key, or `g` and that of a guest's network and user agent. The `g` has the likes and reports\n\
         of every guest, and the `k` the comments of those who sent a key.\n\n\
@@ -294,7 +294,7 @@ fn printed() -> String {
     }
     text += "\n## Attributes\n\n\
         Names are short, because a page reads forty comments and pays by the byte. Types are those of DynamoDB; `L(N)` is a list of numbers and\n\
-        `M(ban)` a map, which [Maps](#maps) describes. A time is in Unix milliseconds unless it says otherwise. An attribute that has its default\n\
+        `M(ban)` a map, which [Maps](#maps) describes. A time is in Unix milliseconds unless stated otherwise. An attribute that has its default\n\
         (false, 0, nothing) may be missing. The third column says how an attribute may name a person, which an erasure looks for: by a user's id,\n\
         a visitor, an index key that holds one of these, a picture, a hash, a name, or in text that anyone wrote.\n";
     for kind in KINDS {

@@ -121,7 +121,7 @@ pub(super) fn unpack(archive: impl Read, folder: &Path) -> Result<Timestamp, Fai
     for entry in archive.entries()? {
         let mut entry = match entry {
             Ok(entry) => entry,
-            Err(_) if sums.is_empty() => return Err("it is not a backup".into()),
+            Err(_) if sums.is_empty() => return Err("it is not a backup; pass a file that backup wrote".into()),
             Err(_) => return Err(malformed()),
         };
         let name = name_of(&entry.path()?).filter(|_| entry.header().entry_type() == EntryType::Regular);

@@ -105,7 +105,7 @@ mod unix {
                     match listener.accept().await {
                         Ok((stream, _)) => drop(tokio::spawn(answer(stream, data_dir.clone(), engine.clone()))),
                         Err(error) => {
-                            tracing::warn!("can't accept backups any more: {error}");
+                            tracing::warn!("can't accept backup requests any more: {error}; restart the service");
                             return;
                         }
                     }

@@ -46,7 +46,7 @@ pub(super) static CONVERSATION: [Said; 6] = [
         5,
         "Welcome to the margin! Three house rules:\n\n\
          1. Be curious.\n\
-         2. Quote what you answer.\n\
+         2. Quote what you're replying to.\n\
          3. Disagree with the note, not with the person who wrote it.\n\n\
          *Markdown* works here, and so do `code` and links.",
     )

@@ -385,15 +385,15 @@ impl<'a> Search<'a> {
         match (self.naming(&kind, item), kind) {
             (Naming::No, _) => {}
             (Naming::Directly, ItemKind::User(id)) if is_ban_alone(item.clone(), self.now).unwrap_or_default() => {
-                let why = "a ban stays, its id and its end";
+                let why = "bans are kept, with their id and end";
                 self.stays.insert(Retained::new(format!("ban of user {id}"), why));
             }
             (Naming::Directly, ItemKind::Banned(_)) if !has_ended(item, self.now) => {}
             (Naming::Directly, ItemKind::NotificationState(recipient))
                 if is_refusal_alone(&recipient, item.clone()).unwrap_or_default() =>
             {
-                let why = "a keyed hash of the address stays, so that no one can enroll it again";
-                self.stays.insert(Retained::new("a refusal of emails", why));
+                let why = "a keyed hash of the address is kept, so that no one can subscribe it again";
+                self.stays.insert(Retained::new("an unsubscription", why));
             }
             (Naming::Directly, _) => self.left += 1,
             (Naming::ByAddress, kind) => match user_of(&kind, item) {
@@ -401,7 +401,7 @@ impl<'a> Search<'a> {
                 None => self.guests += 1,
             },
             (Naming::InWords, kind) => {
-                let why = "others' words: they contain the name";
+                let why = "others' words, which contain the name";
                 self.stays.insert(Retained::new(describe(&kind, item), why));
             }
         }
@@ -499,19 +499,19 @@ impl<'a> Search<'a> {
 
     fn remains(mut self) -> Remains {
         for user in self.members {
-            let why = format!("has this address too; --user {user} erases what is the user's");
+            let why = format!("also has this address; --user {user} erases that user's data");
             self.stays.insert(Retained::new(format!("user {user}"), why));
         }
         if self.guests > 0 {
-            let what = format!("{} of guests", self.guests);
-            self.stays.insert(Retained::new(what, "with the address of this user; --email erases them"));
+            let what = format!("{} items of guests", self.guests);
+            self.stays.insert(Retained::new(what, "they have this user's address; --email erases them"));
         }
         if self.person.known.has_picture && self.person.known.addresses.is_empty() {
-            let why = "not looked for, because the user's picture does not tell the address; --email erases it";
-            self.stays.insert(Retained::new("what guests wrote with the user's address", why));
+            let why = "not searched for, because the user's picture doesn't reveal the address; --email erases them";
+            self.stays.insert(Retained::new("guests' items with the user's address", why));
         }
         if self.person.known.profile_changed {
-            let why = "not looked for, because the profile has changed and former names are not stored";
+            let why = "not searched for, because the profile has changed and former names are not stored";
             self.stays.insert(Retained::new("others' mentions, words and emails with a former name", why));
         }
         Remains { left: self.left, stays: self.stays.into_iter().collect() }

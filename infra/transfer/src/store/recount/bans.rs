@@ -55,7 +55,7 @@ pub(super) fn check(snapshot: &Snapshot, now: Timestamp) -> Vec<Finding> {
             Write::check(keys::user(user), condition).with(":ban", number(id))
         });
         let repair = std::iter::once(Write::delete(keys::banned(id))).chain(other).chain(network).collect();
-        findings.push(Finding::new(format_args!("ban {id}"), "is nobody's", repair));
+        findings.push(Finding::new(format_args!("ban {id}"), "belongs to no user or network", repair));
     }
     findings
 }

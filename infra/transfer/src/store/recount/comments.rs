@@ -37,7 +37,7 @@ pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Findi
         } else {
             comment.source.as_ref().map(|source| Write::delete(keys::source(source)))
         });
-        Finding::of_comment(*id, format_args!("{missing} above it is gone"), repair)
+        Finding::of_comment(*id, format_args!("its ancestor {missing} is gone"), repair)
     });
     orphans.collect()
 }

@@ -12,7 +12,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
     let mut findings = Vec::new();
     for (id, key) in &snapshot.dependents {
         let (problem, condition) = match snapshot.comments.get(id) {
-            None => ("is gone, but not its", absent(*id)),
+            None => ("is gone, but still has", absent(*id)),
             Some(stored) if stored.comment.is_placeholder && keys::hidden_reply_of(&key.sk).is_none() => {
                 ("is a placeholder, but has", unchanged(*id, &stored.item))
             }
@@ -35,7 +35,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         let parent = stored.comment.parent().filter(|parent| snapshot.comments.contains_key(parent));
         if let Some(parent) = parent.filter(|parent| !snapshot.hidden_replies.contains(&(*parent, *id))) {
             let item = Write::put(keys::hidden_reply(parent, *id).item());
-            let problem = format!("is missing among the hidden replies of {parent}");
+            let problem = format!("is missing from the hidden replies of {parent}");
             findings.push(Finding::of_comment(*id, problem, vec![item, unchanged(*id, &stored.item)]));
         }
     }

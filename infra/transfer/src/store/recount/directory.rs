@@ -18,7 +18,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
             let subject = format!("{pk} {sk}");
             if stale.remove(&(pk, sk)).as_ref() != Some(&item) {
                 let repair = vec![Write::put(item), same_profile(user)];
-                findings.push(Finding::new(subject, format!("is not as user {} is", user.id), repair));
+                findings.push(Finding::new(subject, format!("differs from user {}", user.id), repair));
             }
         }
     }

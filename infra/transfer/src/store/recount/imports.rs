@@ -25,7 +25,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
             [id] => findings.extend(check_row(snapshot, source, *id)),
             // No repair: it's unknown which of the comments has the replies and likes to keep.
             [first, others @ ..] => findings.extend(others.iter().map(|other| {
-                Finding::of_comment(*other, format_args!("{source} was imported as {first} too"), Vec::new())
+                Finding::of_comment(*other, format_args!("{source} was also imported as comment {first}"), Vec::new())
             })),
             [] => {}
         }

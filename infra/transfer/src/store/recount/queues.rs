@@ -31,7 +31,7 @@ pub(super) fn check(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     for (id, stored) in snapshot.comments.iter().filter(|(id, _)| !orphans.contains_key(id)) {
         for state in queues(&stored.comment).filter(|state| !queued.contains(&(*state, *id))) {
             let repair = vec![Write::put(keys::queue(state, *id).item()), unchanged(*id, &stored.item)];
-            findings.push(Finding::of_comment(*id, format!("is missing in the queue {state}"), repair));
+            findings.push(Finding::of_comment(*id, format!("is missing from the queue {state}"), repair));
         }
     }
     findings

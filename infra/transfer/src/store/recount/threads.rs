@@ -26,7 +26,7 @@ pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
         }
         if let Some(first) = first.filter(|_| !item.contains_key(thread::OPENED_AT)) {
             let opened = Write::update(keys::thread(&id)).set_once(thread::OPENED_AT, number(first.0));
-            findings.push(of_thread(&id, "has no op, from which its age counts".to_owned(), vec![opened]));
+            findings.push(of_thread(&id, "op is unset despite a public top-level comment".to_owned(), vec![opened]));
         }
         let pin = stored.and_then(|stored| stored.thread.pin);
         if let Some(pin) = pin.filter(|pin| !may_be_pinned(snapshot, &id, *pin)) {

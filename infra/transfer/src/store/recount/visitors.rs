@@ -44,7 +44,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
             let problem = if !reported.insert((visitor, id)) {
                 format!("visitor {visitor} reported it twice")
             } else if !has_report {
-                format!("no report of visitor {visitor} exists")
+                format!("no report by visitor {visitor} exists")
             } else {
                 continue;
             };
@@ -58,7 +58,7 @@ pub(super) fn check_entries(snapshot: &Snapshot) -> Vec<Finding> {
         let Some(comment) = present(snapshot, id) else { continue };
         let key = entry_key(snapshot, visitor, comment);
         let entry = Write::update(key).add(visitor_state::REPORTED, id_set(id));
-        let problem = format!("the report of visitor {visitor} is missing in the visitor's state");
+        let problem = format!("the report by visitor {visitor} is missing from the visitor's state");
         findings.push(Finding::of_comment(id, problem, vec![entry]));
     }
     findings
