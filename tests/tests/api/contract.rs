@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use http::Method;
 use serde_json::Value;
 use server::template::DEPLOYED;
 use shared::config::profile::PROFILES;
@@ -12,9 +11,6 @@ use shared::config::{Config, Needs};
 use shared::error::Refusal;
 use shared::routes::ROUTES;
 use tests::{World, assert_written};
-
-use crate::files::WRITER;
-use crate::images::IMAGE;
 
 const API: &str = include_str!("../../../docs/api.md");
 const SETTINGS: &str = include_str!("../../../docs/settings.md");
@@ -192,19 +188,6 @@ fn the_documents_have_the_routes() {
         Some([name, (*cells.get(1)?).to_owned(), cells.get(2)?.trim_matches('`').to_owned()])
     });
     assert_eq!(rows.collect::<BTreeSet<_>>(), named());
-}
-
-#[tokio::test]
-async fn the_functions_answer_every_route() {
-    let world = World::new();
-    for route in ROUTES {
-        let path = route.path.replace("{type}", "posts").replace("{id}", "1").replace("{name}", IMAGE);
-        let path = path.replace("{token}", "x").replace("{file}", WRITER);
-        let method = Method::from_bytes(route.method.as_bytes()).unwrap();
-        let reply = world.guest().send(method, &path, "").await;
-        // A function returns 405 for a route that it doesn't handle.
-        assert_ne!(reply.status, 405, "{}", route.name);
-    }
 }
 
 #[test]
