@@ -52,18 +52,6 @@ async fn a_walk_meets_every_comment_once_both_ways_in_both_sorts() {
 }
 
 #[tokio::test]
-async fn a_walk_through_replies_meets_each_once_both_ways() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let parent = ada.comment("posts/1", "0").await;
-    let replies = ada.write_many("posts/1", parent, 7).await;
-    for per_page in 1..=4 {
-        let path = format!("comments/{parent}/replies?per_page={per_page}&cursor=");
-        assert_eq!(ada.walk_both_ways(&path).await, replies, "{per_page}");
-    }
-}
-
-#[tokio::test]
 async fn comments_added_during_a_walk_neither_drop_nor_repeat_one() {
     let world = World::new();
     let created = world.written(6).await;

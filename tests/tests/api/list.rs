@@ -3,7 +3,7 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use tests::{World, ids, reversed, seen};
+use tests::{World, ids, reversed};
 
 #[tokio::test]
 async fn a_page_is_returned_whole() {
@@ -323,21 +323,6 @@ async fn a_new_number_of_embedded_replies_holds_for_old_threads_too() {
         assert_eq!(all.ids(), replies, "{count}");
     }
     assert_eq!(ids(&world.guest().see("posts/1", parent).await["replies"]), replies[..3]);
-}
-
-#[tokio::test]
-async fn replies_come_in_pages_oldest_first() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let parent = ada.comment("posts/1", "0").await;
-    let replies = ada.write_many("posts/1", parent, 7).await;
-    for per_page in 1..=4_usize {
-        let pages = world.guest().walk(&format!("comments/{parent}/replies?per_page={per_page}")).await;
-        assert!(pages.iter().all(|page| page.total() == 7));
-        assert_eq!(seen(&pages), replies, "{per_page}");
-    }
-    let beyond = world.guest().replies(parent, "page=9").await;
-    assert_eq!((beyond.ids(), beyond.total()), (vec![], 7));
 }
 
 #[tokio::test]
