@@ -182,10 +182,9 @@ async fn moderators_find_up_to_twenty_users_and_banned_ones_too() {
     ban(&moderator, 100, json!({ "until": "2050-01-02T03:05:05+00:00", "reason": "spam" })).await;
     let found = moderator.get("moderation/users?q=DAN").await.ok(200);
     assert_eq!((found.rows().len(), found.json.as_object().unwrap().len()), (20, 1));
-    let avatar = "";
     let dan = |banned: bool, until: Value, reason: Value| {
         json!([{
-            "id": 100, "name": "Dan 100", "avatar": avatar,
+            "id": 100, "name": "Dan 100", "avatar": "",
             "banned": banned, "banned_until": until, "reason": reason,
         }])
     };
@@ -218,8 +217,7 @@ async fn currently_banned_users_are_listed_by_the_time_of_the_ban() {
     // This user is banned before their first request.
     ban(&moderator, 99, json!({ "until": "2050-01-02T03:05:05+00:00" })).await;
     let list = banned(&world).await;
-    let avatar = "";
-    let row = |id: u64, name: &str, until: Value, reason: Value| json!({ "id": id, "name": name, "avatar": avatar, "banned": true, "banned_until": until, "reason": reason });
+    let row = |id: u64, name: &str, until: Value, reason: Value| json!({ "id": id, "name": name, "avatar": "", "banned": true, "banned_until": until, "reason": reason });
     let bob = row(8, "Bob", Value::Null, json!("spam"));
     let new = row(99, "User 99", json!("2050-01-02T03:05:05+00:00"), Value::Null);
     assert_eq!(list.data(), &json!([new, bob]));

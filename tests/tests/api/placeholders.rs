@@ -4,31 +4,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use serde_json::{Value, json};
 use tests::{Actor, World, ids};
 
+use crate::list::comment;
+
 /// Returns a placeholder as a list shows it to everyone.
 fn placeholder(id: u64, parent: Option<u64>, replies: &[Value]) -> Value {
-    json!({
-        "id": id,
-        "is_deleted": true,
-        "body": "",
-        "html": "",
-        "parent_id": parent,
-        "is_approved": true,
-        "user": { "id": null, "name": "", "avatar": "" },
-        "likes_count": 0,
-        "liked": false,
-        "reported": false,
-        "replies_count": 1,
-        "replies": replies,
-        "can": { "update": false, "delete": false, "pin": false },
-        "is_author": false,
-        "is_moderator": false,
-        "is_guest": true,
-        "pinned": false,
-        "pinned_at": null,
-        "created_at": "2050-01-02T03:04:05+00:00",
-        "relative_created_at": "just now",
-        "updated_at": "2050-01-02T03:04:05+00:00",
-    })
+    let mut placeholder = comment(id, "", &json!({ "id": null, "name": "", "avatar": "" }), false, parent, replies);
+    for (field, value) in
+        [("is_deleted", json!(true)), ("html", json!("")), ("replies_count", json!(1)), ("is_guest", json!(true))]
+    {
+        placeholder[field] = value;
+    }
+    placeholder
 }
 
 /// A top-level comment, a reply to it, and a reply to that reply, all by the moderator. The first two are placeholders.

@@ -135,7 +135,6 @@ async fn moderators_see_all_fields_of_a_report() {
     world.user(8, "Bob").report(id, "spam").await.ok(201);
     world.guest().report(id, "other").await.ok(201);
     let reply = world.moderator().get(&format!("comments/{id}/reports")).await.ok(200);
-    let avatar = "";
     let row = |at: usize, reason: &str, user: Value| {
         json!({
             "id": reply.rows()[at]["id"],
@@ -149,7 +148,7 @@ async fn moderators_see_all_fields_of_a_report() {
         reply.json,
         json!({ "data": [
             row(0, "other", json!(null)),
-            row(1, "spam", json!({ "id": 8, "name": "Bob", "avatar": avatar })),
+            row(1, "spam", json!({ "id": 8, "name": "Bob", "avatar": "" })),
         ] })
     );
     assert!(reply.rows()[0]["id"].is_u64());
