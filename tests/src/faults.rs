@@ -55,7 +55,7 @@ pub struct Faults {
 
 type SharedReplica = Arc<tokio::sync::Mutex<Replica>>;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct FaultState {
     /// Whether the plan applies, so that any request may fail.
     random: AtomicBool,
@@ -66,25 +66,9 @@ struct FaultState {
     passing: AtomicU64,
     losing: Mutex<Option<&'static str>>,
     conflicts: AtomicU64,
-    /// Remaining requests that are carried out before the kill.
+    /// Remaining requests that are carried out before the kill. [`u64::MAX`] if there is none.
     left: AtomicU64,
     delayed: Mutex<Option<Delay>>,
-}
-
-impl Default for FaultState {
-    fn default() -> Self {
-        Self {
-            random: AtomicBool::default(),
-            requests: AtomicU64::default(),
-            made: AtomicU64::default(),
-            unreachable: Mutex::default(),
-            passing: AtomicU64::default(),
-            losing: Mutex::default(),
-            conflicts: AtomicU64::default(),
-            left: AtomicU64::new(u64::MAX),
-            delayed: Mutex::default(),
-        }
-    }
 }
 
 /// The service's end of a delayed request.
@@ -116,7 +100,8 @@ impl Faults {
     /// `seed` determines the plan.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self { seed, lag: None, replica: Arc::default(), state: Arc::default() }
+        let state = FaultState { left: AtomicU64::new(u64::MAX), ..FaultState::default() };
+        Self { seed, lag: None, replica: Arc::default(), state: Arc::new(state) }
     }
 
     /// Makes indexes and eventually consistent reads lag behind the table. Each change has a separate delay of up to
