@@ -104,10 +104,6 @@ impl Fake {
         [&PROVIDERS[..], &[("SVC_GITHUB_URL", self.url), ("SVC_OIDC_ISSUER", self.url)]].concat()
     }
 
-    fn world(&self, more: &[(&'static str, &'static str)]) -> World {
-        World::with(&[&self.settings(), more].concat())
-    }
-
     pub(crate) fn claim(&self, name: &str, value: &Value) {
         lock(&self.shared).claims.insert(name.to_owned(), value.clone());
     }
@@ -303,7 +299,7 @@ fn failed(answer: &TestResponse) {
 /// Returns the providers, a service with these further settings that knows them, and a guest.
 async fn begin(more: &[(&'static str, &'static str)]) -> (Fake, World, Actor) {
     let fake = Fake::start().await;
-    let world = fake.world(more);
+    let world = World::with(&[&fake.settings(), more].concat());
     let guest = world.guest();
     (fake, world, guest)
 }
@@ -340,9 +336,8 @@ async fn a_stranger_signs_in_with_github_and_comes_back_as_the_same_person() {
 
 #[tokio::test]
 async fn a_stranger_signs_in_with_openid_connect() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_GUEST_SHOW_GRAVATAR", "false")]);
-    let data = sign_in(&fake, &world.guest(), "oidc").await;
+    let (fake, world, guest) = begin(&[("SVC_GUEST_SHOW_GRAVATAR", "false")]).await;
+    let data = sign_in(&fake, &guest, "oidc").await;
     assert_eq!((&data["account"], &data["suggested_name"]), (&json!("oidc:ada"), &json!("Ada Lovelace")));
     assert_eq!((&data["user"]["name"], &data["user"]["avatar"]), (&Value::Null, &json!("")));
     let started = start(&world.guest(), "oidc", PAGE).await.ok(201);
@@ -360,9 +355,8 @@ async fn a_stranger_signs_in_with_openid_connect() {
 
 #[tokio::test]
 async fn the_configuration_lists_the_methods_in_their_order() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_SIGN_IN", "oidc,github,email")]);
-    let ui = world.guest().get("ui").await.ok(200);
+    let (_fake, _world, guest) = begin(&[("SVC_SIGN_IN", "oidc,github,email")]).await;
+    let ui = guest.get("ui").await.ok(200);
     let named = json!([
         { "id": "oidc", "name": "Company" }, { "id": "github", "name": "GitHub" }, { "id": "email", "name": "email" },
     ]);
@@ -422,8 +416,7 @@ async fn a_flow_that_another_visitor_started_signs_no_one_in() {
 
 #[tokio::test]
 async fn a_code_that_leaked_is_of_no_use_in_another_network() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
+    let (fake, world, _) = begin(&[]).await;
     let at = |ip: &str| world.guest().from(ip);
     for (reader, same, elsewhere) in
         [("192.0.2.1", "192.0.2.200", "192.0.3.1"), ("2001:db8:1:2::1", "2001:db8:1:ffff::1", "2001:db8:2::1")]
@@ -515,17 +508,14 @@ async fn every_github_error_returns_the_reader_to_the_page() {
         ("/api/v3/user", 200, r#"{"id":7.5,"login":"ada"}"#),
         ("/api/v3/user", 200, r#"{"id":18446744073709551616,"login":"ada"}"#),
     ] {
-        let fake = Fake::start().await;
-        let world = fake.world(&[]);
+        let (fake, _world, guest) = begin(&[]).await;
         fake.fail(path, status, body);
-        comes_back_failed(&fake, &world.guest(), "github", &format!("{path} {status} {body}")).await;
+        comes_back_failed(&fake, &guest, "github", &format!("{path} {status} {body}")).await;
     }
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
+    let (fake, _world, guest) = begin(&[]).await;
     let large = format!(r#"{{"id":7,"login":"ada","bio":"{}"}}"#, "x".repeat(64 * 1024));
     fake.fail("/api/v3/user", 200, &large);
-    comes_back_failed(&fake, &world.guest(), "github", "more than 64 KB").await;
-    let guest = world.guest();
+    comes_back_failed(&fake, &guest, "github", "more than 64 KB").await;
     for (query, what) in [("error=access_denied", "denied"), ("code=none", "unknown"), ("code=a&code=b", "doubled")] {
         let started = start(&guest, "github", PAGE).await.ok(201);
         let asked = fake.authorize(&started.data()["url"]);
@@ -544,10 +534,9 @@ async fn an_id_token_that_is_not_of_this_flow_is_refused() {
         ("aud", json!("another client")),
         ("exp", json!(now - 61)),
     ] {
-        let fake = Fake::start().await;
-        let world = fake.world(&[]);
+        let (fake, _world, guest) = begin(&[]).await;
         fake.claim(claim, &value);
-        comes_back_failed(&fake, &world.guest(), "oidc", &format!("{claim}: {value}")).await;
+        comes_back_failed(&fake, &guest, "oidc", &format!("{claim}: {value}")).await;
     }
 }
 
@@ -597,20 +586,19 @@ async fn a_provider_that_cannot_be_reached_is_unavailable() {
         ("authorization_endpoint", json!("ftp://id.example/")),
         ("jwks_uri", Value::Null),
     ] {
-        let fake = Fake::start().await;
+        let (fake, _world, guest) = begin(&[]).await;
         fake.discover(name, value);
-        start(&fake.world(&[]).guest(), "oidc", PAGE).await.refused(503, "unavailable");
+        start(&guest, "oidc", PAGE).await.refused(503, "unavailable");
     }
     for (status, body) in [(404, "{}"), (200, "nonsense"), (302, "{}")] {
-        let fake = Fake::start().await;
+        let (fake, _world, guest) = begin(&[]).await;
         fake.fail(DISCOVERY, status, body);
-        start(&fake.world(&[]).guest(), "oidc", PAGE).await.refused(503, "unavailable");
+        start(&guest, "oidc", PAGE).await.refused(503, "unavailable");
     }
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
+    let (fake, _world, guest) = begin(&[]).await;
     drop(fake);
     tokio::task::yield_now().await;
-    start(&world.guest(), "oidc", PAGE).await.refused(503, "unavailable");
+    start(&guest, "oidc", PAGE).await.refused(503, "unavailable");
 }
 
 #[tokio::test]
@@ -643,10 +631,9 @@ async fn only_one_of_several_concurrent_callbacks_signs_in() {
 
 #[tokio::test]
 async fn a_host_token_cannot_act_for_a_provider_account() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[("SVC_MODERATORS", "github:7")]);
+    let (fake, world, guest) = begin(&[("SVC_MODERATORS", "github:7")]).await;
     let elsewhere = format!("svc-pro:sign-in:{}", fake.url);
-    let id = sign_in(&fake, &world.guest(), "github").await["user"]["id"].as_u64().unwrap();
+    let id = sign_in(&fake, &guest, "github").await["user"]["id"].as_u64().unwrap();
     for issuer in [elsewhere.as_str(), "svc-pro:sign-in", "svc-pro:sign-in:"] {
         let host = world.claiming(&json!({ "iss": issuer, "sub": "7", "name": "Ada" }));
         host.write("posts/1", None, "x").await.refused(401, "unauthenticated");
@@ -708,9 +695,9 @@ async fn the_client_secret_is_in_the_body_only_if_the_provider_accepts_nothing_e
         (json!(["client_secret_post", "client_secret_basic"]), false),
         (Value::Null, false),
     ] {
-        let fake = Fake::start().await;
+        let (fake, _world, guest) = begin(&[]).await;
         fake.discover("token_endpoint_auth_methods_supported", listed.clone());
-        sign_in(&fake, &fake.world(&[]).guest(), "oidc").await;
+        sign_in(&fake, &guest, "oidc").await;
         assert_eq!(lock(&fake.shared).got_by_post, by_post, "{listed}");
     }
 }
@@ -748,8 +735,7 @@ async fn accounts_from_different_sign_in_methods_are_never_linked() {
 
 #[tokio::test]
 async fn an_address_that_the_provider_has_verified_gets_notifications() {
-    let fake = Fake::start().await;
-    let world = fake.world(&MAIL);
+    let (fake, world, _) = begin(&MAIL).await;
     for (provider, verified, known) in [
         ("oidc", json!(true), json!("a•••@id.example")),
         ("github", Value::Null, json!("a•••@github.example")),
@@ -804,8 +790,7 @@ async fn a_provider_account_can_moderate_and_be_banned_exported_and_erased() {
 
 #[tokio::test]
 async fn a_network_starts_120_flows_and_reaches_the_callback_240_times_an_hour() {
-    let fake = Fake::start().await;
-    let world = fake.world(&[]);
+    let (_fake, world, _) = begin(&[]).await;
     let at = |host: u32| world.guest().from(&format!("2001:db8:7:{host:x}::1"));
     for n in 0..120 {
         start(&at(n), "github", PAGE).await.ok(201);
