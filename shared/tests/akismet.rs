@@ -57,28 +57,19 @@ async fn judge(answer: &'static str) -> Option<Finding> {
     Akismet::new("k3y".into(), &format!("http://{address}")).judge(&SUBMISSION).await
 }
 
-fn finding(action: Action) -> Finding {
-    Finding::new(action, Verdict::akismet())
-}
-
 fn failed(failure: Failure) -> Finding {
     Finding::new(Action::Review, Verdict::akismet_failed(failure))
 }
 
 #[tokio::test]
-async fn the_response_false_passes() {
-    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse").await, None);
-}
-
-#[tokio::test]
-async fn the_response_true_is_for_review() {
-    assert_eq!(judge("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue").await, Some(finding(Action::Review)));
-}
-
-#[tokio::test]
-async fn spam_to_discard_is_denied() {
-    let answer = "HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 5\r\n\r\ntrue\n";
-    assert_eq!(judge(answer).await, Some(finding(Action::Deny)));
+async fn a_comment_passes_is_for_review_or_is_denied_as_the_response_says() {
+    for (answer, action) in [
+        ("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nfalse", None),
+        ("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\ntrue", Some(Action::Review)),
+        ("HTTP/1.1 200 OK\r\nX-akismet-pro-tip: discard\r\ncontent-length: 5\r\n\r\ntrue\n", Some(Action::Deny)),
+    ] {
+        assert_eq!(judge(answer).await, action.map(|action| Finding::new(action, Verdict::akismet())), "{answer}");
+    }
 }
 
 #[tokio::test]
