@@ -271,35 +271,16 @@ async fn a_reply_is_not_missed_while_it_moves_up() {
     let parent = ada.comment("posts/1", "0").await;
     let mut replies = ada.write_many("posts/1", parent, 9).await;
     let guest = world.guest();
-    while !replies.is_empty() {
-        ada.remove(replies.remove(0)).await.ok(204);
+    for gone in [1, 0, 0, 0, 0, 0, 0, 0, 0] {
+        ada.remove(replies.remove(gone)).await.ok(204);
         let reads = (0..12).map(|_| async {
             let (shown, all) = tokio::join!(guest.see("posts/1", parent), guest.replies(parent, ""));
             assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
             assert_eq!(all.ids(), replies);
         });
         join_all(reads).await;
-    }
-}
-
-#[tokio::test]
-async fn when_one_of_the_first_replies_is_deleted_the_next_moves_up() {
-    let world = World::new();
-    let ada = world.user(7, "Ada");
-    let parent = ada.comment("posts/1", "0").await;
-    let mut replies = ada.write_many("posts/1", parent, 6).await;
-    for gone in [1, 0, 0, 0, 0] {
-        ada.remove(replies.remove(gone)).await.ok(204);
         world.wait_until_idle().await;
-        let shown = world.guest().see("posts/1", parent).await;
-        assert_eq!(ids(&shown["replies"]), replies[..replies.len().min(3)]);
-        assert_eq!(shown["replies_count"], replies.len());
-        assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
-        let late = ada.reply("posts/1", parent, "late").await;
-        replies.push(late);
-        assert_eq!(world.guest().replies(parent, "").await.ids(), replies);
-        ada.remove(replies.pop().unwrap()).await.ok(204);
-        world.wait_until_idle().await;
+        assert_eq!(guest.see("posts/1", parent).await["replies_count"], replies.len());
     }
 }
 
