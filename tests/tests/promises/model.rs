@@ -35,70 +35,33 @@ const WEEK: Duration = Duration::from_hours(7 * 24);
 /// The number of steps between comparisons.
 const STRIDE: usize = 6;
 
+/// `Import` adds a comment from another time, or a placeholder with a reply, as imports do. `About` is about a known
+/// comment.
 #[derive(Clone, Debug)]
 enum ModelStep {
-    Create {
-        who: usize,
-        thread: usize,
-        doubtful: bool,
-    },
-    Reply {
-        who: usize,
-        to: Index,
-        doubtful: bool,
-    },
-    Edit {
-        who: usize,
-        what: Index,
-        doubtful: bool,
-    },
-    Delete {
-        who: usize,
-        what: Index,
-    },
-    Like {
-        who: usize,
-        what: Index,
-    },
-    Report {
-        who: usize,
-        what: Index,
-    },
-    Pin {
-        who: usize,
-        what: Index,
-    },
-    Unpin {
-        who: usize,
-        what: Index,
-    },
-    Approve {
-        what: Index,
-    },
-    Reject {
-        what: Index,
-    },
-    Dismiss {
-        what: Index,
-    },
-    /// Adds a comment from another time, or a placeholder with a reply, as imports do.
-    Import {
-        what: Imported,
-        to: Option<Index>,
-    },
-    /// Deletes a comment, regardless of its writer.
-    Erase {
-        what: Index,
-    },
-    /// Bans a comment's writer or the guest's network. Rejects the writer's recent comments if `rejects` is set.
-    Ban {
-        what: Index,
-        rejects: bool,
-    },
-    Unban {
-        who: usize,
-    },
+    Create { who: usize, thread: usize, doubtful: bool },
+    Import { what: Imported, to: Option<Index> },
+    About(Index, Act),
+    Unban { who: usize },
     WaitUntilIdle,
+}
+
+/// What is done about a comment. `Erase` deletes it, regardless of its writer. `Ban` bans its writer or the guest's
+/// network, and rejects the writer's recent comments if `rejects` is set.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Reply { who: usize, doubtful: bool },
+    Edit { who: usize, doubtful: bool },
+    Delete { who: usize },
+    Like { who: usize },
+    Report { who: usize },
+    Pin { who: usize },
+    Unpin { who: usize },
+    Approve,
+    Reject,
+    Dismiss,
+    Erase,
+    Ban { rejects: bool },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -131,24 +94,26 @@ struct Run {
 }
 
 fn step() -> impl Strategy<Value = ModelStep> {
+    use ModelStep::About;
+
     let who = || 0..PEOPLE;
     let what = any::<Index>;
     let doubtful = || prop::bool::weighted(0.25);
     prop_oneof![
         4 => (who(), 0..THREADS.len(), doubtful()).prop_map(|(who, thread, doubtful)| ModelStep::Create { who, thread, doubtful }),
-        8 => (who(), what(), doubtful()).prop_map(|(who, to, doubtful)| ModelStep::Reply { who, to, doubtful }),
-        2 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| ModelStep::Edit { who, what, doubtful }),
-        3 => (who(), what()).prop_map(|(who, what)| ModelStep::Delete { who, what }),
-        4 => (who(), what()).prop_map(|(who, what)| ModelStep::Like { who, what }),
-        2 => (who(), what()).prop_map(|(who, what)| ModelStep::Report { who, what }),
-        2 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| ModelStep::Pin { who, what }),
-        1 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| ModelStep::Unpin { who, what }),
-        4 => what().prop_map(|what| ModelStep::Approve { what }),
-        4 => what().prop_map(|what| ModelStep::Reject { what }),
-        1 => what().prop_map(|what| ModelStep::Dismiss { what }),
+        8 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| About(what, Act::Reply { who, doubtful })),
+        2 => (who(), what(), doubtful()).prop_map(|(who, what, doubtful)| About(what, Act::Edit { who, doubtful })),
+        3 => (who(), what()).prop_map(|(who, what)| About(what, Act::Delete { who })),
+        4 => (who(), what()).prop_map(|(who, what)| About(what, Act::Like { who })),
+        2 => (who(), what()).prop_map(|(who, what)| About(what, Act::Report { who })),
+        2 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| About(what, Act::Pin { who })),
+        1 => (prop_oneof![who(), Just(MODERATOR)], what()).prop_map(|(who, what)| About(what, Act::Unpin { who })),
+        4 => what().prop_map(|what| About(what, Act::Approve)),
+        4 => what().prop_map(|what| About(what, Act::Reject)),
+        1 => what().prop_map(|what| About(what, Act::Dismiss)),
         4 => (imported(), prop::option::weighted(0.6, what())).prop_map(|(what, to)| ModelStep::Import { what, to }),
-        2 => what().prop_map(|what| ModelStep::Erase { what }),
-        2 => (what(), any::<bool>()).prop_map(|(what, rejects)| ModelStep::Ban { what, rejects }),
+        2 => what().prop_map(|what| About(what, Act::Erase)),
+        2 => (what(), any::<bool>()).prop_map(|(what, rejects)| About(what, Act::Ban { rejects })),
         2 => who().prop_map(|who| ModelStep::Unban { who }),
         1 => Just(ModelStep::WaitUntilIdle),
     ]
@@ -480,60 +445,37 @@ impl Test {
     async fn step(&mut self, step: &ModelStep) -> Verdict {
         match step {
             ModelStep::Create { who, thread, doubtful } => self.create(*who, *thread, None, *doubtful).await,
-            ModelStep::WaitUntilIdle => {
-                self.world.finish_jobs().await;
-                Ok(())
-            }
-            ModelStep::Reply { who, to, doubtful } => match self.any(to) {
-                None => Ok(()),
-                Some(parent) => {
-                    let thread = self.model.comments.get(&parent).map_or(0, |parent| parent.thread);
-                    self.create(*who, thread, Some(parent), *doubtful).await
-                }
-            },
-            ModelStep::Edit { who, what, doubtful } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.edit(*who, id, *doubtful).await,
-            },
-            ModelStep::Delete { who, what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.delete(*who, id).await,
-            },
-            ModelStep::Like { who, what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.like(*who, id).await,
-            },
-            ModelStep::Report { who, what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.report(*who, id).await,
-            },
-            ModelStep::Pin { who, what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.pin(*who, id, true).await,
-            },
-            ModelStep::Unpin { who, what } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.pin(*who, id, false).await,
-            },
-            ModelStep::Approve { what } | ModelStep::Reject { what } | ModelStep::Dismiss { what } => {
-                match self.any(what) {
-                    None => Ok(()),
-                    Some(id) => self.moderate(step, id).await,
-                }
-            }
             ModelStep::Import { what, to } => {
                 let parent = to.as_ref().and_then(|to| self.any(to)).filter(|id| self.model.comments.contains_key(id));
                 self.import(*what, parent).await
             }
-            ModelStep::Erase { what } => match self.any(what) {
+            ModelStep::About(what, act) => match self.any(what) {
                 None => Ok(()),
-                Some(id) => self.erase(id).await,
-            },
-            ModelStep::Ban { what, rejects } => match self.any(what) {
-                None => Ok(()),
-                Some(id) => self.ban(id, *rejects).await,
+                Some(id) => self.act(*act, id).await,
             },
             ModelStep::Unban { who } => self.unban(*who).await,
+            ModelStep::WaitUntilIdle => {
+                self.world.finish_jobs().await;
+                Ok(())
+            }
+        }
+    }
+
+    async fn act(&mut self, act: Act, id: u64) -> Verdict {
+        match act {
+            Act::Reply { who, doubtful } => {
+                let thread = self.model.comments.get(&id).map_or(0, |parent| parent.thread);
+                self.create(who, thread, Some(id), doubtful).await
+            }
+            Act::Edit { who, doubtful } => self.edit(who, id, doubtful).await,
+            Act::Delete { who } => self.delete(who, id).await,
+            Act::Like { who } => self.like(who, id).await,
+            Act::Report { who } => self.report(who, id).await,
+            Act::Pin { who } => self.pin(who, id, true).await,
+            Act::Unpin { who } => self.pin(who, id, false).await,
+            Act::Approve | Act::Reject | Act::Dismiss => self.moderate(act, id).await,
+            Act::Erase => self.erase(id).await,
+            Act::Ban { rejects } => self.ban(id, rejects).await,
         }
     }
 
@@ -780,10 +722,10 @@ impl Test {
         expect(self.people[MODERATOR].actor.delete(&path).await, 204, "lifting a ban").map(drop)
     }
 
-    async fn moderate(&mut self, step: &ModelStep, id: u64) -> Verdict {
-        let (path, action, state) = match step {
-            ModelStep::Approve { .. } => ("approve", "approve", Some(ModelState::Approved)),
-            ModelStep::Reject { .. } => ("reject", "reject", Some(ModelState::Rejected)),
+    async fn moderate(&mut self, act: Act, id: u64) -> Verdict {
+        let (path, action, state) = match act {
+            Act::Approve => ("approve", "approve", Some(ModelState::Approved)),
+            Act::Reject => ("reject", "reject", Some(ModelState::Rejected)),
             _ => ("reports/dismiss", "dismiss", None),
         };
         let answer = self.people[MODERATOR].actor.judge(id, path).await;
