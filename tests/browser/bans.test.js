@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { LOOKS, card, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** Milliseconds between the page's checks of the log. */
 const WATCH = 15_000
@@ -25,7 +26,6 @@ const actionsOf = async (who) => (await logOf(who)).map(({ action }) => action)
 const bansIn = (sent) => sent.filter(({ method }) => method === 'PUT').map(({ path }) => path)
 
 test('a network is blocked from the card of a guest, and its guests’ recent comments are rejected with it', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const [spam, other] = [network(), network()]
   const record = newRecord()
@@ -50,7 +50,6 @@ test('a network is blocked from the card of a guest, and its guests’ recent co
 })
 
 test('comments that a ban rejects stay away while the service rejects them', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const spam = network()
   const record = newRecord()
@@ -74,7 +73,6 @@ test('comments that a ban rejects stay away while the service rejects them', asy
 })
 
 test('comments that the service rejects while further writers are being banned leave the queue with the rest', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const [first, second] = [network(), network()]
   const record = newRecord()
@@ -106,7 +104,6 @@ test('comments that the service rejects while further writers are being banned l
 })
 
 test('in the list of all comments, those that a ban rejects are marked, and the card keeps the focus', async (t) => {
-  await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory')]
   const record = newRecord()
   for (const body of ['Mallory once', 'Mallory twice']) await w.service.comment(record, body, { who: mallory.token })
@@ -125,7 +122,6 @@ test('in the list of all comments, those that a ban rejects are marked, and the 
 })
 
 test('a selection bans its writers, each network once, and the next dialog remembers the choice for their comments', async (t) => {
-  await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory')]
   const record = newRecord()
   const spam = [network(), network()]
@@ -149,7 +145,6 @@ test('a selection bans its writers, each network once, and the next dialog remem
 })
 
 test('a ban that is refused stays in its dialog, and the next press continues with the remaining writers', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const ids = []
@@ -169,7 +164,6 @@ test('a ban that is refused stays in its dialog, and the next press continues wi
 })
 
 test('the list of bans shows networks with the comment that caused each ban, and can lift bans', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const spam = network()
   const record = newRecord()
@@ -194,7 +188,6 @@ test('the list of bans shows networks with the comment that caused each ban, and
 })
 
 test('a guest whose network is not known cannot be banned', async (t) => {
-  await emptyQueue()
   await w.service.comment(newRecord(), 'From nowhere', { who: null })
   const prepare = (/** @type {Page} */ page) => page.route(/moderation\/comments\?state/, async (route) => {
     const response = await route.fetch()
@@ -210,7 +203,6 @@ test('a guest whose network is not known cannot be banned', async (t) => {
 })
 
 test('a thread is closed and opened from any of its cards, and the log says so', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace who closes'), member('Ada')]
   const [record, other] = [newRecord(), newRecord()]
   await w.service.call('PUT', `posts/${record}`, grace.token, { title: 'A long story' })
@@ -237,7 +229,6 @@ test('a thread is closed and opened from any of its cards, and the log says so',
 
 for (const context of LOOKS) {
   test(`axe finds nothing in bans of networks and closed threads, ${context.colorScheme}, ${context.viewport.width} pixels`, async (t) => {
-    await emptyQueue()
     const grace = moderator('Grace')
     const record = newRecord()
     const { data: { id } } = await w.service.commentFrom(network(), record, 'Buy watches')

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
 
@@ -9,11 +9,11 @@ import { dialogCloses, hold, newRecord, stickingOut, token, world } from './worl
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
 const axe = createRequire(import.meta.url).resolve('axe-core')
 const { emptyQueue, open, logOf, isApproved } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** @typedef {import('playwright-core').Page} Page */
 
 test('a queue of 200 is emptied by keyboard alone, and every decision is in the log', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const writers = Array.from({ length: 5 }, (_, i) => member(`Writer ${i}`))
@@ -40,7 +40,6 @@ test('a queue of 200 is emptied by keyboard alone, and every decision is in the 
 })
 
 test('a decision can be undone for five seconds, and is then sent', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Think twice')
   await w.service.comment(newRecord(), 'The next one')
@@ -62,7 +61,6 @@ test('a decision can be undone for five seconds, and is then sent', async (t) =>
 })
 
 test('keys do nothing in a field, with Ctrl, Alt or Meta, or when letters are switched off', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Stay')
   await w.service.comment(newRecord(), 'Stay, too')
@@ -98,7 +96,6 @@ test('keys do nothing in a field, with Ctrl, Alt or Meta, or when letters are sw
 })
 
 test('a key right after the end of a dialog is for the element below it', async (t) => {
-  await emptyQueue()
   const record = newRecord()
   await w.service.comment(record, 'Below')
   await w.service.comment(record, 'In the drawer')
@@ -122,7 +119,6 @@ test('a key right after the end of a dialog is for the element below it', async 
 })
 
 test('a selection is decided in one request and undone in one', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const ids = []
@@ -151,7 +147,6 @@ test('a selection is decided in one request and undone in one', async (t) => {
 })
 
 test('a card shows why a comment is held, who wrote it and where, and the parent comment', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
   await w.service.call('PUT', `posts/${record}`, grace.token, { title: 'A long story', url: 'https://blog.example/story', author_id: ada.id })
@@ -178,7 +173,6 @@ test('a card shows why a comment is held, who wrote it and where, and the parent
 })
 
 test('the findings of checks are marked across the borders of elements, and every check is named', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
   await w.service.comment(record, 'A **cas**ino, and one more c~~as~~ino.', { who: ada.token })
@@ -196,7 +190,6 @@ test('the findings of checks are marked across the borders of elements, and ever
 })
 
 test('reports are shown with their reasons, and a reported comment can be kept', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Perfectly harmless', { who: grace.token })
   await w.service.call('POST', `comments/${id}/approve`, grace.token)
@@ -222,7 +215,6 @@ test('reports are shown with their reasons, and a reported comment can be kept',
 })
 
 test('a ban has a length and a reason, is sent at once, and can be lifted', async (t) => {
-  await emptyQueue()
   const [grace, mallory] = [moderator('Grace'), member('Mallory Unique')]
   const { id } = await w.service.comment(newRecord(), 'You are all wrong', { who: mallory.token })
   const { page, sent } = await open(t, { who: grace.token })
@@ -255,7 +247,6 @@ test('a ban has a length and a reason, is sent at once, and can be lifted', asyn
 })
 
 test('users are found by name, and a user’s comments are shown in the drawer', async (t) => {
-  await emptyQueue()
   const [grace, ursula] = [moderator('Grace'), member('Ursula Franklin')]
   const record = newRecord()
   const [kept, refused] = [await w.service.comment(record, 'Kept', { who: ursula.token }), await w.service.comment(record, 'Refused', { who: ursula.token })]
@@ -286,7 +277,6 @@ test('users are found by name, and a user’s comments are shown in the drawer',
 })
 
 test('the log shows who did what, and links to the comment', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace of the log'), member('Ada')]
   const record = newRecord()
   const { id } = await w.service.comment(record, 'For the record', { who: ada.token })
@@ -308,7 +298,6 @@ test('the log shows who did what, and links to the comment', async (t) => {
 })
 
 test('the page opens on pending comments, or else on all comments, and tabs show how many are pending', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Approved, then reported')
@@ -348,7 +337,6 @@ test('a tab that is chosen before the counts are loaded stays as it is', async (
 })
 
 test('the tab under the pointer stays there while the counts arrive', async (t) => {
-  await emptyQueue()
   await w.service.comment(newRecord(), 'Counted')
   let release = () => {}
   const { page } = await open(t, { who: moderator('Grace').token, prepare: async (page) => (release = await hold(page, /per_page=1$/)) })
@@ -362,7 +350,6 @@ test('the tab under the pointer stays there while the counts arrive', async (t) 
 })
 
 test('comments stay in the list of all comments after any decision, and show their state', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   for (const text of ['Older', 'Newer']) await w.service.comment(record, text)
@@ -381,7 +368,6 @@ test('comments stay in the list of all comments after any decision, and show the
 })
 
 test('an address that names a comment shows its card, after the sign-in where there is none', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Named by the address')
   await w.service.call('POST', `comments/${id}/reject`, grace.token)
@@ -401,7 +387,6 @@ test('an address that names a comment shows its card, after the sign-in where th
 })
 
 test('a card shows another moderator’s decision', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const record = newRecord()
   const first = await w.service.comment(record, 'Seen by two')
@@ -430,7 +415,6 @@ test('a card shows another moderator’s decision', async (t) => {
 })
 
 test('new comments are offered, and do not move the list automatically', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'An old one')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -447,7 +431,6 @@ test('new comments are offered, and do not move the list automatically', async (
 })
 
 test('a comment that was edited meanwhile comes back with its new text, undecided', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const record = newRecord()
   const { id, created_at } = await w.service.comment(record, 'Harmless', { who: ada.token })
@@ -470,7 +453,6 @@ test('a comment that was edited meanwhile comes back with its new text, undecide
 })
 
 test('decisions that wait are sent when the page is closed', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'The last one today')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -481,7 +463,6 @@ test('decisions that wait are sent when the page is closed', async (t) => {
 })
 
 test('decisions that could not be sent stay and are sent again', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'On a train')
   const { page, context } = await open(t, { who: grace.token, clock: true })
@@ -497,7 +478,6 @@ test('decisions that could not be sent stay and are sent again', async (t) => {
 })
 
 test('a queue that cannot be loaded shows the reason and can be retried', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Finally')
   const pattern = /moderation\/comments/
@@ -510,7 +490,6 @@ test('a queue that cannot be loaded shows the reason and can be retried', async 
 })
 
 test('labels from an older version, which lack the page’s texts, are a failure that can be retried', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Finally')
   const pattern = /ui\?for=moderation/
@@ -529,7 +508,6 @@ test('labels from an older version, which lack the page’s texts, are a failure
 })
 
 test('texts that cannot be loaded are requested again, and then the page is in the language of its reader', async (t) => {
-  await emptyQueue()
   const pattern = /ui\?for=moderation/
   const { page } = await open(t, { context: { locale: 'fr-CA' }, prepare: (page) => page.route(pattern, (route) => route.abort()) })
   await page.getByRole('alert').getByText('No connection').waitFor()
@@ -542,7 +520,6 @@ test('texts that cannot be loaded are requested again, and then the page is in t
 })
 
 test('an expired sign-in is requested again, and the decisions are kept', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'After the hour')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -583,7 +560,6 @@ test('a token comes from the address or a field, and stays in memory', async (t)
 })
 
 test('a host embeds the element with a function that returns tokens', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Inside another page')
   const html = `<input id="mine"><comment-moderation lang="de"></comment-moderation>
@@ -612,7 +588,6 @@ test('a host embeds the element with a function that returns tokens', async (t) 
 
 for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
   test(`axe finds nothing, ${colorScheme}, wide and narrow`, async (t) => {
-    await emptyQueue()
     const [grace, ada] = [moderator('Grace'), member('Ada')]
     const record = newRecord()
     const parent = await w.service.comment(record, 'A question', { who: ada.token })
@@ -687,7 +662,6 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
 }
 
 test('names, titles and words of any length break, or scroll where they are code or tables', async (t) => {
-  await emptyQueue()
   const word = 'W'.repeat(100)
   const [grace, long] = [moderator(word), member(word)]
   const record = newRecord()
@@ -731,7 +705,6 @@ test('names, titles and words of any length break, or scroll where they are code
 })
 
 test('no text from a stranger is wider than the moderators’ page, or cut off', async (t) => {
-  await emptyQueue()
   const record = newRecord()
   const family = '👨\u200d'.repeat(50)
   for (const body of ['- '.repeat(16) + 'deep', family]) {
@@ -745,7 +718,6 @@ test('no text from a stranger is wider than the moderators’ page, or cut off',
 })
 
 test('links of comments open elsewhere, so that none signs a moderator out or reveals the address of the page', async (t) => {
-  await emptyQueue()
   await w.service.comment(newRecord(), 'Please see [this page](#token=nobody)')
   const { page, context } = await open(t, { who: moderator('Grace').token })
   const link = card(page, 'Please see').getByRole('link', { name: 'this page' })
@@ -758,7 +730,6 @@ test('links of comments open elsewhere, so that none signs a moderator out or re
 })
 
 test('a moderator who is banned gets a message, and the decided comments come back', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await w.service.comment(newRecord(), 'Decided too late')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -776,7 +747,6 @@ test('a moderator who is banned gets a message, and the decided comments come ba
 })
 
 test('moderators can’t ban themselves, and get a message when a user cannot be banned', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace who stays'), { id: 99, name: 'Ada who stays', token: token(99, 'Ada who stays') }]
   const record = newRecord()
   await w.service.comment(record, 'By somebody else', { who: ada.token })
@@ -803,7 +773,6 @@ test('moderators can’t ban themselves, and get a message when a user cannot be
 })
 
 test('the first list doesn’t take the focus from a button in the header', async (t) => {
-  await emptyQueue()
   await w.service.comment(newRecord(), 'First in line')
   let release = () => {}
   const { page } = await open(t, { who: moderator('Grace').token, prepare: async (page) => (release = await hold(page, /moderation.comments.*per_page=50/)) })
@@ -815,7 +784,6 @@ test('the first list doesn’t take the focus from a button in the header', asyn
 })
 
 test('decisions that wait when another user signs in are sent for the moderator who made them', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const { id } = await w.service.comment(newRecord(), 'Decided by Grace')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -829,7 +797,6 @@ test('decisions that wait when another user signs in are sent for the moderator 
 })
 
 test('decisions that are being sent when the page is closed arrive', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Sent at the last moment')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -846,7 +813,6 @@ test('decisions that are being sent when the page is closed arrive', async (t) =
 })
 
 test('an emptied list shows an older comment that is reported later', async (t) => {
-  await emptyQueue()
   const [grace, ada, bob] = [moderator('Grace'), member('Ada'), member('Bob')]
   const record = newRecord()
   const write = (/** @type {string} */ text) => w.service.comment(record, text, { who: ada.token })
@@ -866,7 +832,6 @@ test('an emptied list shows an older comment that is reported later', async (t) 
 })
 
 test('a comment that is opened from the log shows its reports', async (t) => {
-  await emptyQueue()
   const [grace, bob] = [moderator('Grace who looks back'), member('Bob')]
   const { id } = await w.service.comment(newRecord(), 'Approved, and reported')
   await w.service.call('POST', `comments/${id}/approve`, grace.token)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { card, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true' })
 const { emptyQueue, open, isApproved, logOf } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -35,7 +36,6 @@ async function arrives(page, release) {
 const LIST = /moderation.comments.*per_page=50/
 
 test('a list that loads late doesn’t take the focus from a field, whatever loads it', async (t) => {
-  await emptyQueue()
   for (let i = 0; i < 3; i++) await comment(`Spam number ${i}`)
   const { page, sent } = await open(t, { who: moderator('Grace').token })
   await card(page, 'Spam number 2').waitFor()
@@ -65,7 +65,6 @@ test('a list that loads late doesn’t take the focus from a field, whatever loa
 })
 
 test('a list that loads late doesn’t take the focus from a field of the host page', async (t) => {
-  await emptyQueue()
   await comment('Embedded')
   const { page } = await open(t, { who: moderator('Grace').token })
   await card(page, 'Embedded').waitFor()
@@ -78,7 +77,6 @@ test('a list that loads late doesn’t take the focus from a field of the host p
 })
 
 test('a thread that is closed while another moderator signs in is closed once, for the one who closed it', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await comment('Close this')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -98,7 +96,6 @@ test('a thread that is closed while another moderator signs in is closed once, f
 })
 
 test('the second request of a delivery is not sent for a moderator who signs in during the first', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const record = newRecord()
   for (const text of ['One', 'Two']) await w.service.comment(record, text, { who: member('Ada').token })
@@ -123,7 +120,6 @@ for (const [how, finish] of /** @type {[string, (page: Page) => Promise<unknown>
   ['sent while the page is left', (page) => page.evaluate(() => dispatchEvent(new Event('pagehide')))],
 ])) {
   test(`the last decision about a comment and a thread is the only one ${how}`, async (t) => {
-    await emptyQueue()
     await comment('Changed my mind')
     const { page, sent } = await open(t, { who: moderator('Grace').token, clock: true })
     await tab(page, 'All')
@@ -140,7 +136,6 @@ for (const [how, finish] of /** @type {[string, (page: Page) => Promise<unknown>
 }
 
 test('a decision that is refused returns the comment as it was before the decisions that it replaced', async (t) => {
-  await emptyQueue()
   await comment('Refused in the end')
   const { page } = await open(t, { who: moderator('Grace').token, clock: true })
   await tab(page, 'All')
@@ -156,7 +151,6 @@ test('a decision that is refused returns the comment as it was before the decisi
 })
 
 test('another moderator’s decision about a visible comment takes precedence over an undelivered one', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const { id } = await comment('Contested')
   const { page, sent } = await open(t, { who: grace.token, clock: true })
@@ -176,7 +170,6 @@ test('another moderator’s decision about a visible comment takes precedence ov
 })
 
 test('lists that are opened before a decision is sent show it, until it is undone', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace'), member('Ada')]
   const { id } = await comment('To be decided', ada)
   await comment('By the same writer', ada)
@@ -219,7 +212,6 @@ test('lists that are opened before a decision is sent show it, until it is undon
 })
 
 test('the dialog of an expired sign-in stays until the moderator has signed in', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Decided too late')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -244,7 +236,6 @@ test('the dialog of an expired sign-in stays until the moderator has signed in',
 })
 
 test('signing out waits for decisions, and stops if they can’t be sent', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Before I go')
   const { page, context } = await open(t, { who: grace.token, clock: true })
@@ -265,7 +256,6 @@ test('signing out waits for decisions, and stops if they can’t be sent', async
 })
 
 test('a decision that is refused because the token has expired is sent with the same moderator’s next token', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Renew me')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -279,7 +269,6 @@ test('a decision that is refused because the token has expired is sent with the 
 })
 
 test('a comment whose decision was discarded is shown to the moderator who signs in next', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await comment('Not decided')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -295,7 +284,6 @@ test('a comment whose decision was discarded is shown to the moderator who signs
 })
 
 test('another moderator finds no open box or draft from the previous moderator', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   await comment('Private thoughts')
   const { page } = await open(t, { who: grace.token })
@@ -314,7 +302,6 @@ test('another moderator finds no open box or draft from the previous moderator',
 })
 
 test('the dialogs of a ban and a webhook stay open while they are sent', async (t) => {
-  await emptyQueue()
   await comment('Ban me')
   const { page } = await open(t, { who: moderator('Grace').token })
   const dialog = page.getByRole('dialog')
@@ -342,7 +329,6 @@ test('the dialogs of a ban and a webhook stay open while they are sent', async (
 })
 
 test('a reply and a ban that are refused because the sign-in has expired ask to sign in again', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Expired meanwhile')
   await w.service.call('POST', `comments/${id}/approve`, grace.token)

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { card, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true' })
 const { emptyQueue, open, isApproved } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -62,7 +63,6 @@ async function openBox(page, text) {
 }
 
 test('a reply with an approval has the text at that moment, and text typed later stays in the box', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Two replies?')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -89,7 +89,6 @@ test('a reply with an approval has the text at that moment, and text typed later
 })
 
 test('a box that is open again when its reply arrives is empty and works', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Anything else?')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -109,7 +108,6 @@ test('a box that is open again when its reply arrives is empty and works', async
 })
 
 test('an undo and a failure return the reply to its box, together with text typed later', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Undo?')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -143,7 +141,6 @@ test('an undo and a failure return the reply to its box, together with text type
 })
 
 test('a reply is sent once when the page is left and shown again while its decision is under way', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Once?')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -168,7 +165,6 @@ test('a reply is sent once when the page is left and shown again while its decis
 })
 
 test('a reply whose response was lost is repeated with its key, and another text has another key', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Heard?', grace)
   const { page } = await open(t, { who: grace.token })
@@ -200,7 +196,6 @@ test('a reply whose response was lost is repeated with its key, and another text
 })
 
 test('a reply whose response was lost is posted once, even after a reload or another reply', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Once?', grace)
   const { page } = await open(t, { who: grace.token })
@@ -227,7 +222,6 @@ test('a reply whose response was lost is posted once, even after a reload or ano
 })
 
 test('a reply is posted on a page without https', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await comment('Plain?', grace)
   const { page } = await open(t, { who: grace.token })
@@ -238,7 +232,6 @@ test('a reply is posted on a page without https', async (t) => {
 })
 
 test('a reply whose box was closed while it was sent leaves the focus, and comes back if it fails', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Slow?', grace)
   await comment('Another one', grace)
@@ -271,7 +264,6 @@ test('a reply whose box was closed while it was sent leaves the focus, and comes
 })
 
 test('a box that a drawer takes over comes back when the drawer closes, and is gone once its reply was sent', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id, record } = await comment('Who asks?', grace)
   const { page } = await open(t, { who: grace.token })
@@ -298,7 +290,6 @@ test('a box that a drawer takes over comes back when the drawer closes, and is g
 })
 
 test('a reply that waits for an approval when another user signs in is sent for the moderator who wrote it', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const { id } = await comment('Who answers?')
   const { page } = await open(t, { who: grace.token, clock: true })

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { LOOKS, card, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, isApproved } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -21,7 +22,6 @@ async function shows(page, expected) {
 const field = (page) => page.getByRole('searchbox', { name: 'Search comments' })
 
 test('a queue is searched by words, a writer, a thread and a day', async (t) => {
-  await emptyQueue()
   const [ada, zoe] = [member('Ada Search'), member('Zoe Search')]
   const [first, second] = [newRecord(), newRecord()]
   await w.service.comment(first, 'Green tea', { who: ada.token })
@@ -60,7 +60,6 @@ test('a queue is searched by words, a writer, a thread and a day', async (t) => 
 })
 
 test('a search sends five requests, and then offers to continue', async (t) => {
-  await emptyQueue()
   const { id } = await w.service.comment(newRecord(), 'A needle')
   const grace = moderator('Grace')
   const needle = await w.service.call('GET', `moderation/comments?id=${id}`, grace.token)
@@ -85,7 +84,6 @@ test('a search sends five requests, and then offers to continue', async (t) => {
 })
 
 test('a thread that was closed by mistake is opened before anyone notices', async (t) => {
-  await emptyQueue()
   const record = newRecord()
   await w.service.comment(record, 'In a thread')
   const { page, sent } = await open(t, { who: moderator('Grace').token, clock: true })
@@ -105,7 +103,6 @@ test('a thread that was closed by mistake is opened before anyone notices', asyn
 })
 
 test('a moderator replies from a card at once where everyone sees the comment, and what is typed meanwhile is not taken', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const { id } = await w.service.comment(record, 'A question')
@@ -139,7 +136,6 @@ test('a moderator replies from a card at once where everyone sees the comment, a
 })
 
 test('the key that commits an input method’s text neither sends or closes a reply nor leaves the search', async (t) => {
-  await emptyQueue()
   await w.service.comment(newRecord(), 'A question')
   await w.service.comment(newRecord(), 'No match')
   const { page, sent } = await open(t, { who: moderator('Grace').token })
@@ -163,7 +159,6 @@ test('the key that commits an input method’s text neither sends or closes a re
 })
 
 test('a reply to a comment that waits approves it too, and both wait for an undo', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const { id } = await w.service.comment(record, 'May I ask?')
@@ -196,7 +191,6 @@ test('a reply to a comment that waits approves it too, and both wait for an undo
 })
 
 test('the numbers of tabs fall with each decision, and rise with an undo', async (t) => {
-  await emptyQueue()
   for (const text of ['One', 'Two']) await w.service.comment(newRecord(), text)
   const { page } = await open(t, { who: moderator('Grace').token, clock: true })
   await until(() => focused(page), (text) => text === 'Two')
@@ -209,7 +203,6 @@ test('the numbers of tabs fall with each decision, and rise with an undo', async
 })
 
 test('a card names the page that its comment came from, and leads there', async (t) => {
-  await emptyQueue()
   const record = newRecord()
   await w.service.call('POST', `posts/${record}/comments`, member('Ada').token, { body: 'From a page', page: { title: 'On tea', url: `${new URL(w.service.api).origin}/tea#x` } })
   const { page } = await open(t, { who: moderator('Grace').token })
@@ -219,7 +212,6 @@ test('a card names the page that its comment came from, and leads there', async 
 })
 
 test('the users tab begins with members who wrote recently, and the log shows the first words of comments', async (t) => {
-  await emptyQueue()
   const [grace, ada] = [moderator('Grace of words'), member('Ada of late')]
   const { id } = await w.service.comment(newRecord(), 'These are words', { who: ada.token })
   await w.service.call('POST', `comments/${id}/approve`, grace.token)
@@ -244,7 +236,6 @@ test('the users tab begins with members who wrote recently, and the log shows th
 })
 
 test('a reply that waits for an approval is still in its box after the page was closed', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   await w.service.comment(record, 'Will this be lost?')
@@ -266,7 +257,6 @@ test('a reply that waits for an approval is still in its box after the page was 
 })
 
 test('axe finds nothing in a search and in a reply, and nothing sticks out', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'A question')
   for (const look of LOOKS) {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
-import { test } from 'node:test'
+import { beforeEach, test } from 'node:test'
 import { LOOKS, card, decideNothing, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
 import { dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, isApproved } = moderatorsPage(w)
+beforeEach(emptyQueue)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -18,7 +19,6 @@ async function rejectionOf(id, who) {
 }
 
 test('a rejection takes one press, and its reason another while the decision is pending', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   const [plain, off] = [await w.service.comment(record, 'Without a reason'), await w.service.comment(record, 'Off topic here')]
@@ -40,7 +40,6 @@ test('a rejection takes one press, and its reason another while the decision is 
 })
 
 test('pressing the same reason again removes it, and an approval offers no reasons', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const record = newRecord()
   for (const text of ['One', 'Two']) await w.service.comment(record, text)
@@ -60,7 +59,6 @@ test('pressing the same reason again removes it, and an approval offers no reaso
 })
 
 test('a decision waits while its moderator writes a note, and can be undone after that', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Too rude')
   const { page, sent } = await open(t, { who: grace.token, clock: true })
@@ -87,7 +85,6 @@ test('a decision waits while its moderator writes a note, and can be undone afte
 })
 
 test('a note that isn’t saved changes nothing, and the decision is sent', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Without a note')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -102,7 +99,6 @@ test('a note that isn’t saved changes nothing, and the decision is sent', asyn
 })
 
 test('a decision whose note is being written is sent when the page is closed', async (t) => {
-  await emptyQueue()
   const grace = moderator('Grace')
   const { id } = await w.service.comment(newRecord(), 'Left in the middle')
   const { page } = await open(t, { who: grace.token, clock: true })
@@ -114,7 +110,6 @@ test('a decision whose note is being written is sent when the page is closed', a
 })
 
 test('a rejected comment shows who rejected it, when and why, immediately and later', async (t) => {
-  await emptyQueue()
   const [grace, linus] = [moderator('Grace'), moderator('Linus')]
   const record = newRecord()
   const before = await w.service.comment(record, 'Rejected before')
@@ -138,7 +133,6 @@ test('a rejected comment shows who rejected it, when and why, immediately and la
 })
 
 test('a card shows the earlier decisions on its writer’s comments', async (t) => {
-  await emptyQueue()
   const [grace, ada, bob] = [moderator('Grace'), member('Ada'), member('Bob')]
   const record = newRecord()
   for (const verdict of ['approve', 'approve', 'reject']) {
@@ -155,7 +149,6 @@ test('a card shows the earlier decisions on its writer’s comments', async (t) 
 
 for (const context of LOOKS) {
   test(`axe finds nothing in reasons, notes and rejections, ${context.colorScheme}, ${context.viewport.width} pixels`, async (t) => {
-    await emptyQueue()
     const grace = moderator('Grace')
     const record = newRecord()
     const { id } = await w.service.comment(record, 'Rejected')
@@ -176,7 +169,6 @@ for (const context of LOOKS) {
 }
 
 test('a card shows which member’s name a guest’s name resembles', async (t) => {
-  await emptyQueue()
   const record = newRecord()
   const grace = moderator('Grace Hopper')
   const { id } = await w.service.comment(record, 'I moderate here', { who: grace.token })
