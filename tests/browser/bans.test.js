@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, test } from 'node:test'
 import { LOOKS, card, deliver, focused, isAccessible, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { dialogCloses, newRecord, world } from './world.js'
+import { answering, dialogCloses, newRecord, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_ALLOW_GUESTS: 'true' })
 const { emptyQueue, open, logOf } = moderatorsPage(w)
@@ -189,12 +189,9 @@ test('the list of bans shows networks with the comment that caused each ban, and
 
 test('a guest whose network is not known cannot be banned', async (t) => {
   await w.service.comment(newRecord(), 'From nowhere', { who: null })
-  const prepare = (/** @type {Page} */ page) => page.route(/moderation\/comments\?state/, async (route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    for (const item of json.data) item.network = null
-    await route.fulfill({ response, json })
-  })
+  const prepare = answering(({ data }) => {
+    for (const item of data) item.network = null
+  }, /moderation\/comments\?state/)
   const { page } = await open(t, { who: moderator('Grace').token, prepare })
   await until(() => focused(page), (text) => text === 'From nowhere')
   assert.equal(await card(page, 'From nowhere').getByRole('button', { name: /Block|Ban/ }).count(), 0)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
+import { answering, article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 /** Turns animations off, so that heights can be compared. */
@@ -12,15 +12,6 @@ const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comme
 const form = (/** @type {Page} */ page) => page.locator('form')
 const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
 const heightOf = async (/** @type {Page} */ page) => (await form(page).boundingBox())?.height ?? 0
-
-/** Changes the list's response. @param {(page: any) => void} change */
-const answering = (change) => (/** @type {Page} */ page) =>
-  page.route(/\/comments\?/, async (route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    change(json)
-    await route.fulfill({ response, json })
-  })
 
 test('the composer is one line with the visitor’s initials until it is focused, and Escape or Cancel collapses it again', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })

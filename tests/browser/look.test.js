@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, becoming, deleteComment, isVisitor, newRecord, token, world } from './world.js'
+import { answering, article, becoming, deleteComment, isVisitor, newRecord, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -19,15 +19,6 @@ async function branch(record, count) {
   for (let i = 1; i < count; i++) comments.push(await w.service.comment(record, `Level ${i}.`, { who: token(50 + i, `Person ${i}`), parent: comments[i - 1].id }))
   return comments
 }
-
-/** Changes the list's response. @param {(json: any) => void} change */
-const changed = (change) => (/** @type {import('playwright-core').Page} */ page) =>
-  page.route(/\/comments\?/, async (route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    change(json)
-    await route.fulfill({ response, json })
-  })
 
 /**
  * Shows a text as a comment in a separate thread. Returns the page and the comment's body.
@@ -73,7 +64,7 @@ for (const [name, colours] of Object.entries(GROUNDS)) {
       hash: '#comment-999999999',
       prepare: async (page) => {
         await page.route(/gravatar/, (route) => route.abort())
-        await changed(({ data }) => (data.at(-1).replies[0].is_approved = false))(page)
+        await answering(({ data }) => (data.at(-1).replies[0].is_approved = false))(page)
       },
     })
     await page.getByText("This comment doesn't exist or was removed.").waitFor()
@@ -231,7 +222,7 @@ for (const [viewport, indents] of /** @type {const} */ ([[900, 2], [400, 1]])) {
 
 test('the heading shows the number of comments, and follows one’s own new and deleted ones', async (t) => {
   const record = newRecord()
-  const { page } = await w.open(t, { record, who: w.service.ada, prepare: changed(({ meta }) => (meta.count = 52)) })
+  const { page } = await w.open(t, { record, who: w.service.ada, prepare: answering(({ meta }) => (meta.count = 52)) })
   const count = page.locator('[part=count]')
   assert.equal(await count.textContent(), '52')
   await page.getByPlaceholder('Write a comment…').fill('One more.')
@@ -303,7 +294,7 @@ test('instead of actions, a pending comment shows who can see it, and a rejected
   const { page } = await w.open(t, {
     record,
     who: w.service.ada,
-    prepare: changed(({ data }) => {
+    prepare: answering(({ data }) => {
       Object.assign(data[1], { is_approved: false })
       Object.assign(data[0], { is_approved: false, review: { state: 'rejected', reason: 'spam', note: 'No advertisements.' } })
     }),
@@ -321,7 +312,7 @@ for (const [state, change] of /** @type {const} */ ([['read-only mode', ({ featu
     const liked = await w.service.comment(record, 'Liked.')
     const other = await w.service.comment(record, 'Not liked.')
     await w.service.call('POST', `comments/${liked.id}/like`, w.service.bob)
-    const { page } = await w.open(t, { record, who: w.service.ada, prepare: changed(({ ui }) => change(ui)) })
+    const { page } = await w.open(t, { record, who: w.service.ada, prepare: answering(({ ui }) => change(ui)) })
     assert.equal((await article(page, liked.id).locator('.actions').textContent())?.trim(), '1')
     assert.equal((await article(page, other.id).locator('.actions').textContent())?.trim(), '')
     assert.equal(await page.locator('.actions button, form').count(), 0)

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import { createRequire } from 'node:module'
 import { beforeEach, test } from 'node:test'
 import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
+import { answering, dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
 
 /** The write limit is the default, because moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
@@ -493,13 +493,10 @@ test('labels from an older version, which lack the page’s texts, are a failure
   const grace = moderator('Grace')
   await w.service.comment(newRecord(), 'Finally')
   const pattern = /ui\?for=moderation/
-  const withoutTexts = async (/** @type {import('playwright-core').Route} */ route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    json.data.labels = Object.fromEntries(Object.entries(json.data.labels).filter(([key]) => !key.startsWith('moderation.')))
-    await route.fulfill({ response, json })
-  }
-  const { page } = await open(t, { who: grace.token, prepare: (page) => page.route(pattern, withoutTexts) })
+  const withoutTexts = answering(({ data }) => {
+    data.labels = Object.fromEntries(Object.entries(data.labels).filter(([key]) => !key.startsWith('moderation.')))
+  }, pattern)
+  const { page } = await open(t, { who: grace.token, prepare: withoutTexts })
   await page.getByRole('alert').getByText('Something went wrong').waitFor()
   await page.unroute(pattern)
   await page.getByRole('button', { name: 'Try again' }).click()

@@ -6,7 +6,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { article, choose, newRecord, openMenu, PIXEL, token, world } from './world.js'
+import { answering, article, choose, newRecord, openMenu, PIXEL, token, world } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../docs/pictures/', import.meta.url).pathname
@@ -95,12 +95,7 @@ function state(name, options, act) {
 /** Changes the list's response. @param {(json: any) => void} change */
 const changed = (change) => async (/** @type {import('playwright-core').Page} */ page) => {
   await prepare(page)
-  await page.route(/\/comments\?/, async (route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    change(json)
-    await route.fulfill({ response, json })
-  })
+  await answering(change)(page)
 }
 
 state('right-to-left', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { newRecord, world } from './world.js'
+import { answering, newRecord, world } from './world.js'
 
 const w = world()
 
@@ -92,13 +92,7 @@ test('content that the API would never send does not get through, on either path
     const { page } = await w.open(t, {
       record,
       init: `window.bad = () => (window.ran = true); ${init}`,
-      prepare: (page) =>
-        page.route(/\/comments\?/, async (route) => {
-          const response = await route.fetch()
-          const json = await response.json()
-          json.data[0].html = hostile
-          await route.fulfill({ response, json })
-        }),
+      prepare: answering(({ data }) => (data[0].html = hostile)),
     })
     // Once the last image is loaded, all scripts that can run have run.
     await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('img[alt=b]')?.['naturalWidth'])

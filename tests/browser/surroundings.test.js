@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, choose, newRecord, openMenu, token, world } from './world.js'
+import { answering, article, choose, newRecord, openMenu, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
@@ -318,12 +318,7 @@ test('on paper, there are comments but no forms, buttons or sort order', async (
     assert.ok(await page.getByText('Text with').isVisible())
     assert.ok(await page.getByText('A reply.').isVisible())
   }
-  const { page } = await w.open(t, { record, prepare: (page) => page.route(/\/comments\?/, async (route) => {
-    const response = await route.fetch()
-    const json = await response.json()
-    json.ui.auth.can_comment = false
-    await route.fulfill({ response, json })
-  }) })
+  const { page } = await w.open(t, { record, prepare: answering(({ ui }) => (ui.auth.can_comment = false)) })
   await page.getByRole('button', { name: 'Sign in to comment' }).waitFor()
   await page.emulateMedia({ media: 'print' })
   assert.equal(await page.locator('[part=notice]').isVisible(), false, 'a notice whose only content was a button')

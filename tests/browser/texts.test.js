@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { card, moderator, moderatorsPage } from './moderators_page.js'
-import { article, newRecord, token, world } from './world.js'
+import { answering, article, newRecord, token, world } from './world.js'
 
 const w = world({
   SVC_SPAM_REVIEW_LINKS: '0',
@@ -93,16 +93,8 @@ for (const [how, init] of Object.entries(HOW)) {
 test('a comment that can’t be rendered doesn’t hide others, and its text is shown', async (t) => {
   const record = newRecord()
   const [first, broken, last] = [await w.service.comment(record, 'First.'), await w.service.comment(record, 'Broken.'), await w.service.comment(record, 'Last.')]
-  const { page } = await w.open(t, {
-    record,
-    prepare: (page) =>
-      page.route(/\/comments\?/, async (route) => {
-        const response = await route.fetch()
-        const json = await response.json()
-        json.data.find((/** @type {any} */ { id }) => id === broken.id).user = null
-        await route.fulfill({ response, json })
-      }),
-  })
+  const breaking = answering(({ data }) => (data.find((/** @type {any} */ { id }) => id === broken.id).user = null))
+  const { page } = await w.open(t, { record, prepare: breaking })
   for (const [id, text] of [[first.id, 'First.'], [broken.id, 'Broken.'], [last.id, 'Last.']]) await article(page, id).getByText(text).waitFor()
 })
 
@@ -171,15 +163,9 @@ test('hostile pending comments don’t break the moderators’ queue', async (t)
 test('a card that can’t be rendered doesn’t hide others, and can be decided', async (t) => {
   const record = newRecord()
   for (const n of [1, 2, 3]) await held.service.comment(record, `Card ${n}.`, { who: token(720 + n, `Writer ${n}`) })
-  const { page } = await openQueue(t, {
-    who: moderator('Grace').token,
-    prepare: (page) =>
-      page.route(/\/moderation\/comments\?/, async (route) => {
-        const response = await route.fetch()
-        const json = await response.json()
-        for (const item of json.data) if (item.body === 'Card 2.') item.user.avatar = null
-        await route.fulfill({ response, json })
-      }),
+  const breaking = answering(({ data }) => {
+    for (const item of data) if (item.body === 'Card 2.') item.user.avatar = null
   })
+  const { page } = await openQueue(t, { who: moderator('Grace').token, prepare: breaking })
   for (const n of [1, 2, 3]) await card(page, `Card ${n}.`).getByRole('button', { name: 'Approve' }).waitFor()
 })

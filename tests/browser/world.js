@@ -252,6 +252,18 @@ export function world(settings, flags) {
 }
 
 /**
+ * Changes the JSON of the list's response, or of those that match.
+ * @param {(json: any) => void} change
+ */
+export const answering = (change, pattern = /\/comments\?/) => (/** @type {import('playwright-core').Page} */ page) =>
+  page.route(pattern, async (route) => {
+    const response = await route.fetch()
+    const json = await response.json()
+    change(json)
+    await route.fulfill({ response, json })
+  })
+
+/**
  * Delays matching requests until the returned function is called.
  * @param {import('playwright-core').Page} page @param {RegExp} pattern
  */
