@@ -4,15 +4,6 @@ import { article, hold, newRecord, token, world } from './world.js'
 
 const w = world()
 
-test('a first load that fails shows an error, and can be retried', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
-  await page.getByRole('alert').getByText('No connection').waitFor()
-  await page.getByRole('button', { name: 'Try again' }).click()
-  await page.getByText('Hello.').waitFor()
-})
-
 test('a thread that could not be loaded is loaded when the network is back', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Hello.')
