@@ -520,27 +520,6 @@ test('another person’s new comment is offered as a button with the count', asy
   assert.ok(parent.id)
 })
 
-test('a placeholder keeps its place and offers nothing', async (t) => {
-  const record = newRecord()
-  const parent = await w.service.comment(record, 'Gone.')
-  await w.service.comment(record, 'Still here.', { parent: parent.id })
-  const { page } = await w.open(t, {
-    record,
-    prepare: (page) =>
-      page.route(/\/comments\?/, async (route) => {
-        const response = await route.fetch()
-        const json = await response.json()
-        const nobody = { id: null, name: '', avatar: '' }
-        Object.assign(json.data[0], { is_deleted: true, body: '', html: '', user: nobody, can: { update: false, delete: false, pin: false } })
-        await route.fulfill({ response, json })
-      }),
-  })
-  const gone = article(page, parent.id)
-  assert.equal(await gone.locator('> .content').textContent(), 'This comment was deleted')
-  assert.equal(await gone.locator('> .content button').count(), 0)
-  assert.match((await gone.locator('> .below').textContent()) ?? '', /Still here/)
-})
-
 test('a token that was not accepted is replaced once, and the thread is that visitor’s', async (t) => {
   const record = newRecord()
   await w.service.comment(record, 'Mine.', { who: w.service.ada })
