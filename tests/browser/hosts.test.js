@@ -57,15 +57,6 @@ test('a framework may render the element late, and set its attributes and auth l
   assert.equal(requests.length, 1)
 })
 
-test('auth that was set before the module was loaded survives', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const html = `<comment-thread type="posts" record="${record}"></comment-thread>
-    <script>document.querySelector('comment-thread').auth = () => ${JSON.stringify(w.service.ada)}</script>`
-  const { page } = await w.open(t, { html })
-  await isVisitor(page, 'Ada Lovelace')
-})
-
 test('a framework that sets the same auth at every render causes no request', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Hello.')
