@@ -278,46 +278,6 @@ test('text that a guest has typed is kept when they sign in, and then belongs to
   assert.equal(await text.inputValue(), '')
 })
 
-test('after a failure the text is kept, and the retry has the same key', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record, who: w.service.ada })
-  /** @type {(string | undefined)[]} */
-  const keys = []
-  // The first request arrives, but its response is lost.
-  await page.route(/\/comments$/, async (route) => {
-    if (route.request().method() !== 'POST') return route.continue()
-    keys.push(route.request().headers()['idempotency-key'])
-    if (keys.length > 1) return route.continue()
-    await route.fetch()
-    await route.abort()
-  })
-  const text = page.getByPlaceholder('Write a comment…')
-  await text.fill('Only once.')
-  await page.getByRole('button', { name: 'Post comment' }).click()
-  await page.getByRole('alert').getByText('No connection').waitFor()
-  assert.equal(await text.inputValue(), 'Only once.')
-  await page.getByRole('button', { name: 'Post comment' }).click()
-  await page.locator('article').waitFor()
-  assert.equal(keys.length, 2)
-  assert.ok(keys[0] && keys[0] === keys[1])
-  const { data } = await w.service.call('GET', `posts/${record}/comments`, null)
-  assert.equal(data.length, 1)
-})
-
-test('a different text has a different key', async (t) => {
-  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  /** @type {(string | undefined)[]} */
-  const keys = []
-  page.on('request', (request) => request.method() === 'POST' && keys.push(request.headers()['idempotency-key']))
-  for (const body of ['One.', 'One.', 'Two.']) {
-    await page.getByPlaceholder('Write a comment…').fill(body)
-    const count = await page.locator('article').count()
-    await page.getByRole('button', { name: 'Post comment' }).click()
-    await page.locator('article').nth(count).waitFor()
-  }
-  assert.equal(new Set(keys).size, 3)
-})
-
 test('an error is visible, is in a live region and names the field', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('x'.repeat(10_001))
