@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { answering, article, becoming, deleteComment, isVisitor, newRecord, token, world } from './world.js'
+import { answering, article, becoming, deleteComment, isVisitor, newRecord, openMenu, token, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
@@ -307,14 +307,20 @@ test('instead of actions, a pending comment shows who can see it, and a rejected
 })
 
 for (const [state, change] of /** @type {const} */ ([['read-only mode', ({ features }) => (features.read_only = true)], ['a ban', ({ auth }) => (auth.banned = true)]])) {
-  test(`with ${state} likes are numbers, and nothing can be written`, async (t) => {
+  test(`with ${state} likes are numbers, and nothing can be written, edited, deleted or reported`, async (t) => {
     const record = newRecord()
     const liked = await w.service.comment(record, 'Liked.')
-    const other = await w.service.comment(record, 'Not liked.')
+    const other = await w.service.comment(record, 'Not liked.', { who: w.service.bob })
     await w.service.call('POST', `comments/${liked.id}/like`, w.service.bob)
     const { page } = await w.open(t, { record, who: w.service.ada, prepare: answering(({ ui }) => change(ui)) })
     assert.equal((await article(page, liked.id).locator('.actions').textContent())?.trim(), '1')
     assert.equal((await article(page, other.id).locator('.actions').textContent())?.trim(), '')
     assert.equal(await page.locator('.actions button, form').count(), 0)
+    for (const { id } of [liked, other]) {
+      await openMenu(page, id)
+      await page.getByRole('menu').waitFor()
+      assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Copy link'])
+      await page.keyboard.press('Escape')
+    }
   })
 }

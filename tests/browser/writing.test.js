@@ -708,30 +708,6 @@ test('actions that the page’s visitor may not perform are not offered', async 
   assert.equal(await waiting.page.locator('article').getByRole('button', { name: 'Reply' }).count(), 0)
 })
 
-test('in read-only mode visitors may read, but not edit, delete or report', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  await w.service.comment(record, 'Not mine.', { who: w.service.bob })
-  const { page } = await w.open(t, {
-    record,
-    who: w.service.ada,
-    prepare: (page) =>
-      page.route(/\/comments\?/, async (route) => {
-        const response = await route.fetch()
-        const json = await response.json()
-        json.ui.features.read_only = true
-        json.ui.auth.can_comment = false
-        await route.fulfill({ response, json })
-      }),
-  })
-  await article(page, id).waitFor()
-  assert.equal(await page.getByRole('button', { name: 'Reply' }).count(), 0)
-  await openMenu(page, id)
-  await page.getByRole('menu').waitFor()
-  assert.deepEqual(await page.getByRole('menuitem').allTextContents(), ['Copy link'])
-  await page.keyboard.press('Escape')
-})
-
 test('a reply that is being written survives a change of the visitor', async (t) => {
   const record = newRecord()
   const { id } = await w.service.comment(record, 'Ask me.')
