@@ -20,6 +20,16 @@ async function browse(t, options) {
   return context.newPage()
 }
 
+/** Opens a thread that polls for new comments, and waits for the first response. @param {import('node:test').TestContext} t @param {string} record */
+async function watching(t, record) {
+  /** @type {Promise<any>} */
+  let told = Promise.resolve()
+  const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
+  const opened = await live.open(t, { record, init: HASTE, prepare })
+  await told
+  return opened
+}
+
 /** Posts a pinned comment with code, replies (one is a placeholder), and further comments. @param {string} record */
 async function conversation(record) {
   const { service } = w
@@ -164,14 +174,25 @@ test('a reload shows comments written since, though a cache may serve an older l
   assert.match((await again.allHeaders())['if-none-match'] ?? '', /^(W\/)?"/, 'the browser asks whether it has changed')
 })
 
+test('another person’s new comment is offered as a button with the count', async (t) => {
+  const record = newRecord()
+  const { service } = live
+  const seen = await service.comment(record, 'Seen.')
+  const { page } = await watching(t, record)
+  const fresh = await service.comment(record, 'New.', { who: service.bob })
+  const reply = await service.comment(record, 'New too.', { who: service.bob, parent: seen.id })
+  const button = page.getByRole('button', { name: '2 new comments' })
+  await button.click()
+  await article(page, fresh.id).waitFor()
+  await page.locator(`#comment-${seen.id} #comment-${reply.id}`).waitFor()
+  await article(page, reply.id).and(page.locator(':focus')).waitFor()
+  assert.equal(await button.isVisible(), false)
+})
+
 test('once a new comment was announced, the list is requested with its id', async (t) => {
   const record = newRecord()
   for (let n = 0; n < 12; n++) await live.service.comment(record, `Comment ${n}`)
-  /** @type {Promise<any>} */
-  let told = Promise.resolve()
-  const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
-  const { page, thread } = await live.open(t, { record, init: HASTE, prepare })
-  await told
+  const { page, thread } = await watching(t, record)
   const { id } = await live.service.comment(record, 'New.')
   await page.getByRole('button', { name: '1 new comment' }).waitFor()
   const list = page.waitForRequest(/\/public\/.*cursor=/)
@@ -187,11 +208,7 @@ test('new comments are shown newest first, although a response is late or lost',
   for (const isLost of [false, true]) {
     const record = newRecord()
     await live.service.comment(record, 'Old.')
-    const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
-    /** @type {Promise<any>} */
-    let told = Promise.resolve()
-    const { page } = await live.open(t, { record, init: HASTE, prepare })
-    await told
+    const { page } = await watching(t, record)
     const { id } = await live.service.comment(record, 'First.')
     for (const body of ['Second.', 'Third.']) await live.service.comment(record, body)
     const answer = async (/** @type {import('playwright-core').Route} */ route) => {
@@ -216,11 +233,7 @@ test('a comment that a new reply shows isn’t counted among those that are left
   const record = newRecord()
   const oldest = await live.service.comment(record, 'The oldest.')
   for (let i = 0; i < 11; i++) await live.service.comment(record, `Newer ${i}`)
-  const prepare = async (/** @type {import('playwright-core').Page} */ page) => void (told = page.waitForResponse(/\/changes$/))
-  /** @type {Promise<any>} */
-  let told = Promise.resolve()
-  const { page } = await live.open(t, { record, init: HASTE, prepare })
-  await told
+  const { page } = await watching(t, record)
   const more = page.getByRole('button', { name: /more comment/ })
   const fresh = page.getByRole('button', { name: '1 new comment' })
   assert.equal(await more.textContent(), '2 more comments')

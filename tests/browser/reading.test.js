@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible } from './moderators_page.js'
-import { becoming, choose, isVisitor, openMenu, article, focusedComment, HASTE, newRecord, token, world } from './world.js'
+import { becoming, choose, isVisitor, openMenu, article, focusedComment, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
@@ -492,32 +492,6 @@ test('comment-ready notifies the page', async (t) => {
   const record = newRecord()
   const { page } = await w.open(t, { record, init: `addEventListener('comment-ready', (event) => (window.ready = event.composed && event.bubbles))` })
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).ready), true)
-})
-
-test('another person’s new comment is offered as a button with the count', async (t) => {
-  const record = newRecord()
-  const parent = await w.service.comment(record, 'Seen.')
-  const realtime = await (await import('./world.js')).Service.start({ SVC_REALTIME: 'true' })
-  t.after(() => realtime.stop())
-  const seen = await realtime.comment(record, 'Seen.')
-  const { page } = await w.open(t, {
-    html: `<script type="module" src="${realtime.api}/embed.js"></script><comment-thread type="posts" record="${record}"></comment-thread>`,
-    head: '',
-    init: HASTE,
-    prepare: (page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
-  })
-  await article(page, seen.id).waitFor()
-  await page.waitForResponse(/changes/)
-  const fresh = await realtime.comment(record, 'New.', { who: realtime.bob })
-  const reply = await realtime.comment(record, 'New too.', { who: realtime.bob, parent: seen.id })
-  const button = page.getByRole('button', { name: '2 new comments' })
-  await button.waitFor()
-  await button.click()
-  await article(page, fresh.id).waitFor()
-  await page.locator(`#comment-${seen.id} #comment-${reply.id}`).waitFor()
-  await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.id === id, `comment-${reply.id}`)
-  assert.equal(await button.isVisible(), false)
-  assert.ok(parent.id)
 })
 
 test('a token that was not accepted is replaced once, and the thread is that visitor’s', async (t) => {
