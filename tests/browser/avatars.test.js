@@ -2,7 +2,8 @@
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, fromDisk, newRecord, PIXEL, token, world } from './world.js'
+import { moderatorsPage } from './moderators_page.js'
+import { article, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_REQUIRE_APPROVAL: 'false' })
 const HASH = 'a'.repeat(64)
@@ -96,13 +97,8 @@ test('moderators see initials too, and no generic picture is requested', async (
   await w.service.comment(record, 'A word to report.', { who: token(93, 'Dora Maar') })
   /** @type {string[]} */
   const asked = []
-  const context = await w.browser.newContext()
-  t.after(() => context.close())
-  const page = await context.newPage()
-  await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
-  await withAvatar(`${BASE}?d=mp`, asked)(page)
-  await fromDisk(context, w.service.api)
-  await page.goto(`${w.service.api}/moderate#token=${w.service.moderator}`)
+  const prepare = withAvatar(`${BASE}?d=mp`, asked)
+  const { page } = await moderatorsPage(w).open(t, { who: w.service.moderator, prepare })
   await page.getByRole('tab', { name: 'All' }).click()
   await page.locator('article', { hasText: 'A word to report.' }).waitFor()
   assert.ok((await letters(page)).includes('DM'))

@@ -87,8 +87,7 @@ test('without a sign-in method, a toast and one warning say what the host can do
   t.after(() => members.stop())
   const record = newRecord()
   const { id } = await members.comment(record, 'Hello.')
-  const prepare = (/** @type {Page} */ page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' }))
-  const at = { record, prepare, head: `<script type="module" src="${members.api}/embed.js"></script>` }
+  const at = { record, service: members }
   const { page } = await w.open(t, at)
   /** @type {string[]} */
   const warnings = []

@@ -195,13 +195,13 @@ export function world(settings, flags) {
 
   /**
    * Adds a page with this content and returns its URL.
-   * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string>, path?: string }} page
+   * @param {{ html: string, head?: string, lang?: string, dir?: string, headers?: Record<string, string>, path?: string, service?: Service }} page
    */
-  const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers, path }) =>
+  const add = ({ html, head = '', lang = 'en', dir = 'ltr', headers, path, service: { api } = service }) =>
     site.add(
       `<!doctype html><html lang="${lang}" dir="${dir}"><head><meta charset="utf-8"><title>A post</title>
        <meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
-       ${headers ? '' : `<style>${STYLE}</style>`}${head}<script type="module" src="${service.api}/embed.js"></script></head>
+       ${headers ? '' : `<style>${STYLE}</style>`}${head}<script type="module" src="${api}/embed.js"></script></head>
        <body><main><h1>A post</h1><p>What it says.</p>${html}</main><footer>The end of the page.</footer></body></html>`,
       headers,
       path,
@@ -213,17 +213,17 @@ export function world(settings, flags) {
    * @param {{
    *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, host?: string, lang?: string, dir?: string,
    *   headers?: Record<string, string>, path?: string, context?: import('playwright-core').BrowserContextOptions, init?: string,
-   *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>,
-   * }} options `ready: false` does not wait for the thread
+   *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>, service?: Service,
+   * }} options `ready: false` does not wait for the thread; `service`: another one than the world's
    */
   async function open(t, options) {
-    const { record, who, attributes = '', hash = '', host, init, ready = true, prepare } = options
+    const { record, who, attributes = '', hash = '', host, init, ready = true, prepare, service: { api } = service } = options
     const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options.context })
     t?.after(() => context.close())
     // No request leaves this machine.
     await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
     context.setDefaultTimeout(10_000)
-    await fromDisk(context, service.api)
+    await fromDisk(context, api)
     const page = await context.newPage()
     /** @type {string[]} */
     const errors = []

@@ -671,26 +671,20 @@ test('actions that the page’s visitor may not perform are not offered', async 
   ])
   t.after(() => Promise.all([readOnly.stop(), members.stop(), approval.stop()]))
   const record = newRecord()
-  const at = (/** @type {Service} */ service) => ({
-    record,
-    prepare: (/** @type {import('playwright-core').Page} */ page) => page.route(`${w.service.api}/embed.js`, (route) => route.fulfill({ contentType: 'text/javascript', body: '' })),
-    head: `<script type="module" src="${service.api}/embed.js"></script>`,
-  })
-
-  const closed = await w.open(t, { ...at(readOnly), who: readOnly.ada })
+  const closed = await w.open(t, { record, service: readOnly, who: readOnly.ada })
   await closed.page.getByText('Comments are closed').waitFor()
   assert.equal(await closed.page.locator('form').count(), 0)
 
   await members.call('PUT', 'users/8/ban', members.moderator, {})
   await members.comment(record, 'Hello.')
-  const banned = await w.open(t, { ...at(members), who: members.bob })
+  const banned = await w.open(t, { record, service: members, who: members.bob })
   await banned.page.getByText("You can't comment right now.").waitFor()
   assert.equal(await banned.page.getByRole('button', { name: 'Reply' }).count(), 0)
   await banned.page.getByRole('button', { name: 'More' }).click()
   await banned.page.getByRole('menu').waitFor()
   assert.deepEqual(await banned.page.getByRole('menuitem').allTextContents(), ['Copy link'])
 
-  const guest = await w.open(t, { ...at(members), init: `addEventListener('comment-sign-in', (event) => (window.asked = event.cancelable))` })
+  const guest = await w.open(t, { record, service: members, init: `addEventListener('comment-sign-in', (event) => (window.asked = event.cancelable))` })
   await guest.page.getByRole('button', { name: 'Sign in to comment' }).click()
   assert.equal(await guest.page.evaluate(() => /** @type {any} */ (window).asked), true)
   await guest.page.evaluate(() => Object.assign(window, { asked: undefined }))
@@ -701,7 +695,7 @@ test('actions that the page’s visitor may not perform are not offered', async 
   }
   assert.equal(await guest.page.locator('form').count(), 0)
 
-  const waiting = await w.open(t, { ...at(approval), who: approval.ada })
+  const waiting = await w.open(t, { record, service: approval, who: approval.ada })
   await waiting.page.getByPlaceholder('Write a comment…').fill('May I?')
   await waiting.page.getByRole('button', { name: 'Post comment' }).click()
   await waiting.page.locator('article').getByText('Only you see this until it is approved').waitFor()
