@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'
 import { test } from 'node:test'
 import { until } from './moderators_page.js'
+import { chooseName } from './sign_in.js'
 import { becoming, isVisitor, Service, world } from './world.js'
 
 const AXE = createRequire(import.meta.url).resolve('axe-core')
@@ -64,8 +65,7 @@ test('where readers sign in with a code, a guest can do so', async (t) => {
   const code = /\b\d{8}\b/
   await page.getByLabel('Code from the email').fill((await until(mails, (text) => code.test(text))).match(code)?.[0] ?? '')
   await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Demi')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Demi')
   await page.getByRole('button', { name: 'Demi', exact: true }).waitFor()
   await isVisitor(page, 'Demi')
   await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { moderatorsPage } from './moderators_page.js'
+import { failure } from './sign_in.js'
 import { LocalServer, world } from './world.js'
 
 /** @typedef {import('playwright-core').Page} Page */
@@ -54,8 +55,6 @@ await openid.start()
 after(() => openid.stop())
 const w = world(openid.settings, ['--sign-in'])
 const another = world({ ...openid.settings, SVC_OIDC_CLIENT_SECRET: 'another one' }, ['--sign-in'])
-
-const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
 /** Presses the button that leads to the provider. @param {Page} page */
 const leave = (page) => page.getByRole('button', { name: 'Sign in with Company', exact: true }).click()

@@ -5,6 +5,7 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 
 /** @typedef {import('playwright-core').Page} Page */
+/** @typedef {import('playwright-core').Locator} Locator */
 
 /** Returns the settings of a service whose readers sign in with codes, on a site's pages. @param {import('./world.js').Site} site */
 export const signInFor = (site) => ({
@@ -71,8 +72,50 @@ export function people(w) {
   /** Returns the session that a page has stored. @param {Page} page */
   const kept = async (page) => JSON.parse((await page.evaluate((key) => localStorage[key], key())) || 'null')
 
-  return { codeFor, session, keeping, kept, key }
+  /** Makes the token of a page's stored session expire. @param {Page} page @param {any} session */
+  const expire = (page, session) =>
+    page.evaluate(([key, kept]) => void (localStorage[key] = kept), [key(), JSON.stringify({ ...session, until: 1 })])
+
+  /** Enters the code for an address and chooses a name. @param {Page} page @param {string} email @param {string} name @param {Page | Locator} [place] of the form */
+  async function prove(page, email, name, place = page) {
+    await place.getByLabel('Code from the email').fill(await codeFor(email))
+    await page.keyboard.press('Enter')
+    await chooseName(page, name, place)
+  }
+
+  return { codeFor, session, keeping, kept, key, expire, prove }
 }
+
+/** @param {Page} page @param {string} name @param {Page | Locator} [place] of the form */
+export async function chooseName(page, name, place = page) {
+  await place.getByLabel('Your public name').fill(name)
+  await page.keyboard.press('Enter')
+}
+
+/** Blocks third-party storage for a page, which is a setting of some browsers. @param {Page} page */
+export async function blockThirdParties(page) {
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('Network.enable')
+  await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
+}
+
+/** Waits until this element has the focus. @param {Locator} element */
+export const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
+
+/** @param {Page} page */
+export const withGitHub = (page) => page.getByRole('button', { name: 'Sign in with GitHub', exact: true })
+
+/** Consents or cancels at GitHub. @param {Page} page @param {'Authorize' | 'Cancel'} [answer] */
+export const decide = (page, answer = 'Authorize') => page.getByRole('link', { name: answer }).click()
+
+/** @param {Page} page */
+export async function signInWithGitHub(page) {
+  await withGitHub(page).click()
+  await decide(page)
+}
+
+/** @param {Page} page */
+export const failure = (page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
 /** @param {Page} page @param {string} email */
 export async function askForCode(page, email) {

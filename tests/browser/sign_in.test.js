@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible, LOOKS } from './moderators_page.js'
-import { askForCode, elsewhere, people, signInFor } from './sign_in.js'
-import { becoming, newRecord, stickingOut, world } from './world.js'
+import { askForCode, blockThirdParties, chooseName, elsewhere, focused, people, signInFor } from './sign_in.js'
+import { becoming, isVisitor, newRecord, stickingOut, world } from './world.js'
 
 const w = world(signInFor)
-const { codeFor, session, keeping, kept } = people(w)
+const { codeFor, session, keeping, kept, expire, prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -19,9 +19,6 @@ async function choose(page, name, label) {
   await item(page, label).click()
 }
 
-/** Waits until this element has the focus. @param {import('playwright-core').Locator} element */
-const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
-
 /** Records a page's requests to the service, except preflights. @param {Page} page */
 function requests(page) {
   /** @type {string[]} */
@@ -30,13 +27,6 @@ function requests(page) {
     if (request.url().startsWith(w.service.api) && request.method() !== 'OPTIONS') sent.push(`${request.method()} ${request.url().slice(w.service.api.length + 1).split('?')[0]}`)
   })
   return sent
-}
-
-/** Blocks third-party storage for a page, which is a setting of some browsers. @param {Page} page */
-async function blockThirdParties(page) {
-  const devtools = await page.context().newCDPSession(page)
-  await devtools.send('Network.enable')
-  await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
 }
 
 /** Returns the cookie that a frame of another site can store, empty if storage is blocked. @param {import('playwright-core').BrowserContext} context @param {boolean} blocked */
@@ -70,8 +60,7 @@ test('a stranger’s proven comment takes one press, an address, a code, a name,
   const code = await codeFor('stranger@example.org')
   await field.fill(`${code.slice(0, 4)} ${code.slice(4)}`)
   await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Zoë')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Zoë')
   const comment = page.locator('article').filter({ hasText: 'Zoë' })
   await comment.getByText('Who would have thought?').waitFor()
   await button(page, 'Zoë').waitFor()
@@ -105,8 +94,7 @@ test('a wrong code has a message at its field, another one can be sent, and the 
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.sign-in .error')?.textContent)
   await field.fill(other)
   await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('a'.repeat(3))
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'aaa')
   await focused(button(page, 'aaa'))
   assert.equal(await composer(page).inputValue(), 'Kept.', 'nobody has sent it')
 })
@@ -131,8 +119,7 @@ test('a member without a name may read and like, and has to choose one before th
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} .like`)?.ariaPressed === 'true', id)
   await composer(page).fill('Second.')
   await button(page, 'Post comment').click()
-  await page.getByLabel('Your public name').fill('Nomen')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Nomen')
   await page.locator('article').filter({ hasText: 'Nomen' }).getByText('Second.').waitFor()
 })
 
@@ -163,10 +150,8 @@ test('a session is used as it is, and refreshed once its token is over', async (
   const { page: later } = await w.open(t, { record, init: keeping(one, -1), prepare: async (page) => void (sent = requests(page)) })
   assert.deepEqual(sent.filter((request) => request.startsWith('POST')), ['POST sign_in/refresh'])
   assert.notEqual((await kept(later)).refresh_token, one.refresh_token)
-  await composer(later).focus()
-  await later.getByText('Posting as Ada').waitFor()
-  await composer(page).focus()
-  await page.getByText('Posting as Ada').waitFor()
+  await isVisitor(later, 'Ada')
+  await isVisitor(page, 'Ada')
 })
 
 test('two tabs refresh a session once, with and without locks', async (t) => {
@@ -180,15 +165,9 @@ test('two tabs refresh a session once, with and without locks', async (t) => {
     await other.goto(url)
     await other.locator('comment-thread h2').waitFor()
     const sent = [requests(page), requests(other)]
-    await page.evaluate((/** @type {any} */ session) => {
-      const key = Object.keys(localStorage).find((key) => key.endsWith(' session')) ?? ''
-      localStorage[key] = JSON.stringify({ ...session, until: 1 })
-    }, one)
+    await expire(page, one)
     await Promise.all([page, other].map((tab) => becoming(tab, () => tab.evaluate(() => document.querySelector('comment-thread')?.setAttribute('sort', 'oldest')))))
-    for (const tab of [page, other]) {
-      await composer(tab).focus()
-      await tab.getByText('Posting as Ada').waitFor()
-    }
+    for (const tab of [page, other]) await isVisitor(tab, 'Ada')
     const refreshed = sent.flat().filter((request) => request === 'POST sign_in/refresh').length
     if (withLocks) assert.equal(refreshed, 1)
     const { refresh_token } = await kept(page)
@@ -222,10 +201,7 @@ test('neither a lost connection nor a failing service ends a session', async (t)
   const { page } = await w.open(t, { record, init: keeping(one) })
   await composer(page).fill('On a train.')
   await page.getByText('Posting as Ada').waitFor()
-  await page.evaluate((/** @type {any} */ session) => {
-    const key = Object.keys(localStorage).find((key) => key.endsWith(' session')) ?? ''
-    localStorage[key] = JSON.stringify({ ...session, until: 1 })
-  }, one)
+  await expire(page, one)
   let fail = true
   await page.route(/sign_in\/refresh$/, (route) => (fail ? route.abort() : route.continue()))
   await button(page, 'Post comment').click()
@@ -238,8 +214,7 @@ test('neither a lost connection nor a failing service ends a session', async (t)
   assert.equal(await page.getByText('Your session has ended').count(), 0)
   fail = false
   await page.reload()
-  await composer(page).focus()
-  await page.getByText('Posting as Ada').waitFor()
+  await isVisitor(page, 'Ada')
   assert.equal(await composer(page).inputValue(), 'On a train.')
 })
 
@@ -249,8 +224,7 @@ test('signing out doesn’t affect other devices, and signing out everywhere end
   const record = newRecord()
   const open = async (/** @type {any} */ session) => {
     const { page } = await w.open(t, { record, init: keeping(session) })
-    await composer(page).focus()
-    await page.getByText('Posting as Ada').waitFor()
+    await isVisitor(page, 'Ada')
     return page
   }
   const [first, second, third] = [await open(one), await open(two), await open(three)]
@@ -310,10 +284,7 @@ test('without storage a session lasts as long as the page', async (t) => {
     navigator.locks.request = async () => { throw new DOMException('', 'SecurityError') }`
   const { page } = await w.open(t, { record: newRecord(), init })
   await askForCode(page, 'private@example.org')
-  await page.getByLabel('Code from the email').fill(await codeFor('private@example.org'))
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Priya')
-  await page.keyboard.press('Enter')
+  await prove(page, 'private@example.org', 'Priya')
   await choose(page, 'Priya', 'Sign out')
   await button(page, 'Sign in').waitFor()
 })

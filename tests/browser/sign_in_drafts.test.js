@@ -1,23 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { askForCode, people, signInFor } from './sign_in.js'
+import { askForCode, focused, people, signInFor } from './sign_in.js'
 import { newRecord, world } from './world.js'
 
 const w = world(signInFor)
-const { codeFor } = people(w)
+const { prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
-
-/** Enters the code for an address and chooses a name. @param {Page} page @param {Page | import('playwright-core').Locator} place of the form @param {string} email @param {string} name */
-async function prove(page, place, email, name) {
-  await place.getByLabel('Code from the email').fill(await codeFor(email))
-  await page.keyboard.press('Enter')
-  await place.getByLabel('Your public name').fill(name)
-  await page.keyboard.press('Enter')
-}
 
 test('a visitor who replies to a comment signs in below it, and continues there', async (t) => {
   const record = newRecord()
@@ -27,7 +19,7 @@ test('a visitor who replies to a comment signs in below it, and continues there'
   const form = page.locator(`#comment-${id} form`)
   await form.getByLabel('Your e-mail address').fill('answer@example.org')
   await page.keyboard.press('Enter')
-  await prove(page, form, 'answer@example.org', 'Answerer')
+  await prove(page, 'answer@example.org', 'Answerer', form)
   await form.getByPlaceholder('Write a reply…').fill('Second.')
   await form.getByRole('button', { name: 'Reply' }).click()
   await page.locator('article article').getByText('Second.').waitFor()
@@ -45,8 +37,8 @@ test('a visitor who replies to a comment that the page has loaded later continue
   await reply.getByRole('button', { name: 'Reply' }).click()
   await reply.getByLabel('Your e-mail address').fill('later@example.org')
   await page.keyboard.press('Enter')
-  await prove(page, reply, 'later@example.org', 'Later')
-  await reply.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
+  await prove(page, 'later@example.org', 'Later', reply)
+  await focused(reply.getByPlaceholder('Write a reply…'))
 })
 
 test('a draft from before the page was loaded stays with the member who signs in', async (t) => {
@@ -54,8 +46,8 @@ test('a draft from before the page was loaded stays with the member who signs in
   await composer(page).fill('From yesterday.')
   await page.reload()
   await askForCode(page, 'yesterday@example.org')
-  await prove(page, page, 'yesterday@example.org', 'Yves')
-  await button(page, 'Yves').and(page.locator(':focus')).waitFor()
+  await prove(page, 'yesterday@example.org', 'Yves')
+  await focused(button(page, 'Yves'))
   assert.equal(await composer(page).inputValue(), 'From yesterday.')
 })
 
@@ -82,8 +74,8 @@ for (const place of ['thread', 'comment']) {
     await code.fill('1234')
     await render()
     assert.equal(await code.inputValue(), '1234')
-    if (place === 'thread') await code.and(page.locator(':focus')).waitFor()
-    await prove(page, form, email, 'Ina')
+    if (place === 'thread') await focused(code)
+    await prove(page, email, 'Ina', form)
     await button(page, 'Ina').waitFor()
     await form.waitFor({ state: 'detached' })
     if (place === 'comment') await page.getByPlaceholder('Write a reply…').waitFor()

@@ -4,7 +4,7 @@ import { people, signInFor } from './sign_in.js'
 import { chooseImage, newRecord, world } from './world.js'
 
 const w = world((site) => ({ ...signInFor(site), SVC_ALLOW_GUESTS: 'true' }))
-const { codeFor } = people(w)
+const { prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
@@ -28,10 +28,7 @@ test('one email field shows at a time, and a comment that a guest sends meanwhil
   await button(page, 'Post comment').click()
   await form.getByLabel('Your e-mail address').and(page.locator(':focus')).fill('which@example.org')
   await page.keyboard.press('Enter')
-  await form.getByLabel('Code from the email').fill(await codeFor('which@example.org'))
-  await page.keyboard.press('Enter')
-  await form.getByLabel('Your public name').fill('Witch')
-  await page.keyboard.press('Enter')
+  await prove(page, 'which@example.org', 'Witch', form)
   const sent = page.locator('article').filter({ hasText: 'Witch' })
   await sent.getByText('Which name?').waitFor()
   await sent.getByRole('img', { name: 'A cat' }).waitFor()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
-import { people } from './sign_in.js'
+import { chooseName, people } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const w = world({ SVC_MODERATORS: 'email:owner@example.org,email:keys@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
@@ -28,8 +28,7 @@ test('an owner who is named by address moderates on a phone, and sees no token',
   await w.service.comment(newRecord(), 'To be approved.')
   const { page, sent } = await open(t, { context: PHONE })
   await signIn(page, 'owner@example.org')
-  await page.getByLabel('Your public name').fill('Olga')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Olga')
   await card(page, 'To be approved.').getByRole('button', { name: 'Approve' }).click()
   await page.getByText('To be approved.').waitFor({ state: 'detached' })
   assert.deepEqual(await stickingOut(page), [])
@@ -50,8 +49,7 @@ test('an owner who is named by address moderates on a phone, and sees no token',
 test('a user who isn’t a moderator sees which address and which id to name, and the address goes with the page', async (t) => {
   const { page } = await open(t, {})
   await signIn(page, 'stranger@example.org')
-  await page.getByLabel('Your public name').fill('Sam')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Sam')
   const refusal = page.getByRole('alert').filter({ hasText: "You're not a moderator" })
   await refusal.getByText('SVC_MODERATORS').waitFor()
   await refusal.getByText('email:stranger@example.org', { exact: true }).waitFor()

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { GitHub } from './github.js'
-import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
-import { people } from './sign_in.js'
+import { isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
+import { chooseName, decide, failure, people, signInWithGitHub, withGitHub } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const github = new GitHub()
@@ -18,8 +18,6 @@ const { kept } = people(w)
 const MODERATOR = 7
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
-const withGitHub = (/** @type {Page} */ page) => button(page, 'Sign in with GitHub')
-const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
 
 /** Returns the label of the focused field, or the text of the focused button. @param {Page} page */
 const focused = (page) =>
@@ -51,18 +49,12 @@ const fits = (page) =>
     return [...panel.querySelectorAll('form *')].map((element) => element.getBoundingClientRect()).every((inner) => !inner.width || (inner.left >= left && inner.right <= right))
   })
 
-/** @param {Page} page */
-async function signIn(page) {
-  await withGitHub(page).click()
-  await page.getByRole('link', { name: 'Authorize' }).click()
-}
-
 test('a moderator signs in with GitHub on a phone, and the address keeps the comment that it names and no code', async (t) => {
   const { id } = await w.service.comment(newRecord(), 'To be approved.')
   const { page, sent } = await open(t, { id: MODERATOR, context: PHONE, hash: `#comment-${id}` })
   await withGitHub(page).waitFor()
   assert.deepEqual(await stickingOut(page), [])
-  await signIn(page)
+  await signInWithGitHub(page)
   const name = page.getByLabel('Your public name')
   await name.waitFor()
   assert.equal(await name.inputValue(), `octo-${MODERATOR}`)
@@ -83,9 +75,8 @@ test('a moderator signs in with GitHub on a phone, and the address keeps the com
 
 test('a user who isn’t a moderator sees the account to name in the settings', async (t) => {
   const { page } = await open(t, { id: 583_231 })
-  await signIn(page)
-  await page.getByLabel('Your public name').fill('Sam')
-  await page.keyboard.press('Enter')
+  await signInWithGitHub(page)
+  await chooseName(page, 'Sam')
   const refusal = page.getByRole('alert').filter({ hasText: "You're not a moderator" })
   await refusal.getByText('SVC_MODERATORS').waitFor()
   await refusal.getByText('github:583231', { exact: true }).waitFor()
@@ -94,7 +85,7 @@ test('a user who isn’t a moderator sees the account to name in the settings', 
 
 test('users see their account without choosing a name', async (t) => {
   const { page } = await open(t, { id: 583_232 })
-  await signIn(page)
+  await signInWithGitHub(page)
   await page.getByLabel('Your public name').waitFor()
   await button(page, 'Cancel').click()
   await page.getByText('github:583232', { exact: true }).first().waitFor()
@@ -104,15 +95,15 @@ test('a user who returns without an account sees the reason, and tries again', a
   t.after(() => (github.isDown = false))
   const { page } = await open(t)
   await withGitHub(page).click()
-  await page.getByRole('link', { name: 'Cancel' }).click()
+  await decide(page, 'Cancel')
   await failure(page).waitFor()
   assert.equal(await focused(page), 'Sign in with GitHub')
   assert.equal(page.url(), `${w.service.api}/moderate`)
   github.isDown = true
-  await signIn(page)
+  await signInWithGitHub(page)
   await failure(page).waitFor()
   github.isDown = false
-  await signIn(page)
+  await signInWithGitHub(page)
   await page.getByLabel('Your public name').waitFor()
 })
 
@@ -125,7 +116,7 @@ test('the page sends no request while the code is in the address', async (t) => 
       return fetch(what, options)
     }
   })
-  await signIn(page)
+  await signInWithGitHub(page)
   await page.getByLabel('Your public name').waitFor()
   const hashes = await page.evaluate(() => /** @type {any} */ (globalThis).hashes)
   assert.ok(hashes.length >= 2 && hashes.every((/** @type {string} */ hash) => hash === ''), `${hashes}`)
@@ -167,11 +158,11 @@ for (const locale of ['en-GB', 'de-DE', 'ar-EG']) {
       await isAccessible(page, `the ways in ${locale}`)
       assert.ok(await fits(page), locale)
       await way.click()
-      await page.getByRole('link', { name: 'Cancel' }).click()
+      await decide(page, 'Cancel')
       await page.locator('[role=alert]').getByText(/./).first().waitFor()
       await isAccessible(page, `the failure in ${locale}`)
       await way.click()
-      await page.getByRole('link', { name: 'Authorize' }).click()
+      await decide(page)
       await page.locator('[autocomplete=name]').waitFor()
       await isAccessible(page, `the name in ${locale}`)
     }

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { GitHub } from './github.js'
 import { isAccessible, LOOKS } from './moderators_page.js'
-import { people } from './sign_in.js'
-import { hold, newRecord, stickingOut, world } from './world.js'
+import { askForCode, blockThirdParties, chooseName, decide, failure, focused, people, signInWithGitHub, withGitHub } from './sign_in.js'
+import { hold, isVisitor, newRecord, stickingOut, world } from './world.js'
 
 const github = new GitHub()
 await github.start()
@@ -11,17 +11,12 @@ after(() => github.stop())
 
 const w = world({ ...github.settings, SVC_SIGN_IN: 'github,email' }, ['--sign-in'])
 const alone = world({ ...github.settings, SVC_SIGN_IN: 'github', SVC_PAGE_URL: 'https://example.org/{type}/{id}', SVC_ALLOW_GUESTS: 'true' }, ['--sign-in'])
-const { codeFor, kept } = people(w)
+const { kept, prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
 const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
-const withGitHub = (/** @type {Page} */ page) => button(page, 'Sign in with GitHub')
-const failure = (/** @type {Page} */ page) => page.getByRole('alert').getByText("Signing in didn't work. Please try again.")
-
-/** Waits until this element has the focus. @param {import('playwright-core').Locator} element */
-const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
 
 /** Each test has a separate account at GitHub. */
 let accounts = 100
@@ -33,23 +28,14 @@ function open(t, { of = w, ...options } = {}) {
   return of.open(t, { record: newRecord(), ...options })
 }
 
-/** Consents or cancels at GitHub. @param {Page} page @param {'Authorize' | 'Cancel'} [answer] */
-const decide = (page, answer = 'Authorize') => page.getByRole('link', { name: answer }).click()
-
 test('a first comment takes two presses and a name, from another site and without storage of third parties, and a second visit none', async (t) => {
-  const prepare = async (/** @type {Page} */ page) => {
-    const devtools = await page.context().newCDPSession(page)
-    await devtools.send('Network.enable')
-    await devtools.send('Network.setCookieControls', { enableThirdPartyCookieRestriction: true })
-  }
   const policy = `default-src 'none'; script-src ${w.service.api}/; connect-src ${w.service.api}/`
-  const { page, context, errors } = await open(t, { prepare, headers: { 'content-security-policy': policy }, hash: '#end' })
+  const { page, context, errors } = await open(t, { prepare: blockThirdParties, headers: { 'content-security-policy': policy }, hash: '#end' })
   const address = page.url()
   await composer(page).fill('Who would have thought?')
   await button(page, 'Post comment').click()
   await focused(withGitHub(page))
-  await withGitHub(page).click()
-  await decide(page)
+  await signInWithGitHub(page)
   const name = page.getByLabel('Your public name')
   await focused(name)
   assert.equal(await name.inputValue(), `octo-${accounts}`)
@@ -70,18 +56,15 @@ test('a first comment takes two presses and a name, from another site and withou
 test('a member with a name continues with the draft, which is posted if it was waiting', async (t) => {
   const { page } = await open(t)
   await button(page, 'Sign in').click()
-  await withGitHub(page).click()
-  await decide(page)
-  await page.getByLabel('Your public name').fill('Olga')
-  await page.keyboard.press('Enter')
+  await signInWithGitHub(page)
+  await chooseName(page, 'Olga')
   await focused(button(page, 'Olga'))
   assert.equal(await page.locator('.composer.open').count(), 0)
   await page.evaluate(() => localStorage.clear())
   await page.reload()
   await composer(page).fill('A draft.')
   await button(page, 'Sign in').click()
-  await withGitHub(page).click()
-  await decide(page)
+  await signInWithGitHub(page)
   await focused(composer(page))
   await page.getByText('Posting as Olga').waitFor()
   assert.equal(await composer(page).inputValue(), 'A draft.')
@@ -90,8 +73,7 @@ test('a member with a name continues with the draft, which is posted if it was w
   await page.reload()
   await composer(page).fill('A comment.')
   await button(page, 'Post comment').click()
-  await withGitHub(page).click()
-  await decide(page)
+  await signInWithGitHub(page)
   await page.locator('article').filter({ hasText: 'Olga' }).getByText('A comment.').waitFor()
   assert.equal(await composer(page).inputValue(), '')
 })
@@ -100,8 +82,7 @@ test('the suggested name is never forced', async (t) => {
   const { page } = await open(t)
   await composer(page).fill('A draft.')
   await button(page, 'Sign in').click()
-  await withGitHub(page).click()
-  await decide(page)
+  await signInWithGitHub(page)
   await focused(page.getByLabel('Your public name'))
   await page.keyboard.press('Escape')
   await page.getByLabel('Your public name').waitFor({ state: 'detached' })
@@ -137,10 +118,8 @@ test('a guest’s reply is there again after a failure, and with its member afte
   await decide(page, 'Cancel')
   await failure(page).waitFor()
   assert.equal(await form.getByPlaceholder('Write a reply…').inputValue(), 'Second.')
-  await withGitHub(page).click()
-  await decide(page)
-  await page.getByLabel('Your public name').fill('Answerer')
-  await page.keyboard.press('Enter')
+  await signInWithGitHub(page)
+  await chooseName(page, 'Answerer')
   await form.getByText('Posting as Answerer').waitFor()
   assert.equal(await form.getByPlaceholder('Write a reply…').inputValue(), 'Second.')
 })
@@ -177,10 +156,8 @@ for (const [fault, happen] of Object.entries(FAULTS)) {
     assert.equal(await kept(page), null)
     await page.unrouteAll()
     github.isDown = false
-    await withGitHub(page).click()
-    await decide(page)
-    await page.getByLabel('Your public name').fill('Nina')
-    await page.keyboard.press('Enter')
+    await signInWithGitHub(page)
+    await chooseName(page, 'Nina')
     await page.locator('article').filter({ hasText: 'Nina' }).getByText('Kept.').waitFor()
   })
 }
@@ -207,8 +184,7 @@ test('nothing of the page’s but the module sees the code: it leaves the addres
     window.fetch = (...values) => ((window.hashes ??= []).push(location.hash), fetch(...values))`
   const { page } = await open(t, { init })
   await button(page, 'Sign in').click()
-  await withGitHub(page).click()
-  await decide(page)
+  await signInWithGitHub(page)
   await focused(page.getByLabel('Your public name'))
   const hashes = await page.evaluate(() => /** @type {any} */ (window).hashes)
   assert.ok(hashes.length >= 3 && hashes.every((/** @type {string} */ hash) => hash === ''), `${hashes}`)
@@ -224,8 +200,7 @@ test('a thread far below loads at once, and the one of two threads that was left
   await second.getByRole('button', { name: 'Post comment' }).click()
   await second.getByRole('button', { name: 'Sign in with GitHub' }).click()
   await decide(page)
-  await second.getByLabel('Your public name').fill('Deep')
-  await page.keyboard.press('Enter')
+  await chooseName(page, 'Deep', second)
   await second.locator('article').filter({ hasText: 'Deep' }).getByText('Below.').waitFor()
   assert.equal(await first.getByRole('form', { name: 'Sign in' }).count(), 0)
 })
@@ -239,22 +214,15 @@ test('without codes there is no field for an address, and a guest’s post waits
   assert.equal(await page.getByLabel('Your e-mail address').filter({ visible: true }).count(), 0)
   await button(page, 'Post comment').click()
   await focused(withGitHub(page))
-  await withGitHub(page).click()
-  await decide(page)
-  await page.getByLabel('Your public name').fill('Witch')
-  await page.keyboard.press('Enter')
+  await signInWithGitHub(page)
+  await chooseName(page, 'Witch')
   await page.locator('article').filter({ hasText: 'Witch' }).getByText('Which name?').waitFor()
 })
 
 test('a code still works beside a provider', async (t) => {
   const { page } = await open(t)
-  await button(page, 'Sign in').click()
-  await page.getByLabel('Your e-mail address').fill('beside@example.org')
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Code from the email').fill(await codeFor('beside@example.org'))
-  await page.keyboard.press('Enter')
-  await page.getByLabel('Your public name').fill('Beside')
-  await page.keyboard.press('Enter')
+  await askForCode(page, 'beside@example.org')
+  await prove(page, 'beside@example.org', 'Beside')
   await focused(button(page, 'Beside'))
 })
 
@@ -306,8 +274,7 @@ test('a page that has set `auth` ignores a returned code', async (t) => {
   await page.goto('about:blank')
   await page.goto(`${url}#comment-sign-in=flow.code`)
   await page.locator('comment-thread h2').waitFor()
-  await composer(page).focus()
-  await page.getByText('Posting as Ada').waitFor()
+  await isVisitor(page, 'Ada')
   assert.equal(page.url(), url)
   assert.ok(!asked.some((url) => url.endsWith('sign_in/finish')))
 })
