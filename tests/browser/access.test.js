@@ -1,17 +1,8 @@
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { article, choose, dialogCloses, newRecord, openMenu, stickingOut, token, world } from './world.js'
+import { article, choose, dialogCloses, newRecord, openMenu, stickingOut, token, violations, world } from './world.js'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
-
-/** @param {import('playwright-core').Page} page */
-async function violations(page) {
-  await page.addScriptTag({ path: AXE })
-  const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))
-  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
-}
 
 const BODY = 'Some `code`, [a link](https://example.org), ![a picture](https://example.org/x.png)\n\n> quoted\n\n```\nfn main() {}\n```'
 

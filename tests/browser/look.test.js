@@ -1,17 +1,8 @@
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { answering, article, becoming, deleteComment, isVisitor, newRecord, openMenu, token, world } from './world.js'
+import { answering, article, becoming, deleteComment, isVisitor, newRecord, openMenu, token, violations, world } from './world.js'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
-
-/** @param {import('playwright-core').Page} page */
-async function violations(page) {
-  await page.addScriptTag({ path: AXE })
-  const found = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }))
-  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
-}
 
 /** Posts a comment with a chain of replies, each to the previous one. @param {string} record @param {number} count */
 async function branch(record, count) {

@@ -1,9 +1,7 @@
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { choose, newRecord, token, world } from './world.js'
+import { choose, newRecord, token, violations, world } from './world.js'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core')
 const MAIL = {
   SVC_SUBSCRIPTIONS: 'true',
   SVC_MAIL_FROM: 'comments@example.org',
@@ -12,13 +10,6 @@ const MAIL = {
   SVC_MAIL_WAIT: '0',
 }
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_REQUIRE_EMAIL: 'false', SVC_GUEST_SHOW_GRAVATAR: 'false', ...MAIL })
-
-/** @param {import('playwright-core').Page} page @param {string} place */
-async function violations(page, place) {
-  await page.addScriptTag({ path: AXE })
-  const found = await page.evaluate((place) => /** @type {any} */ (window).axe.run(place, { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }), place)
-  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
-}
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
 

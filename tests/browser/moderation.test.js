@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
-import { createRequire } from 'node:module'
 import { beforeEach, test } from 'node:test'
 import { card, decideNothing, deliver, focused, member, moderator, moderatorsPage, press, tab, until } from './moderators_page.js'
-import { answering, dialogCloses, hold, newRecord, stickingOut, token, world } from './world.js'
+import { answering, axe, dialogCloses, hold, newRecord, stickingOut, token, violations, world } from './world.js'
 
 /** The write limit is the default, because moderators who work quickly must stay below it. */
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino', SVC_WRITE_LIMIT: '60', SVC_ALLOW_GUESTS: 'true', SVC_WEBHOOKS: 'true', SVC_WEBHOOK_PRIVATE: 'true', SVC_MODERATORS: '99' })
-const axe = createRequire(import.meta.url).resolve('axe-core')
 const { emptyQueue, open, logOf, isApproved } = moderatorsPage(w)
 beforeEach(emptyQueue)
 
@@ -596,10 +594,8 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1000, 320]) {
       const context = { colorScheme, viewport: { width, height: 800 }, reducedMotion: /** @type {const} */ ('reduce'), bypassCSP: true }
       const { page } = await open(t, { who: grace.token, context, prepare: decideNothing })
-      await page.addScriptTag({ path: axe })
       const check = async (/** @type {string} */ what) => {
-        const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-        assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${what} at ${width}`)
+        assert.deepEqual(await violations(page, 'html', {}), [], `${what} at ${width}`)
         assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${what} fits in ${width}`)
       }
       await page.locator('article.current').waitFor()
@@ -629,9 +625,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const who of [null, ada.token]) {
       const { page } = await open(t, { who, context: { colorScheme, bypassCSP: true } })
       await page.locator('h1').waitFor()
-      await page.addScriptTag({ path: axe })
-      const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-      assert.deepEqual(violations.map((/** @type {any} */ { id }) => id), [])
+      assert.deepEqual(await violations(page, 'html', {}), [])
     }
   })
 }
@@ -645,11 +639,10 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
         context: { colorScheme, viewport: { width, height: 800 }, bypassCSP: true },
         prepare: (page) => page.route(/moderation\/(comments|users|webhooks|log)\b/, (route) => route.fulfill({ json: { data: [], links: {}, meta: { next_cursor: null } } })),
       })
-      await page.addScriptTag({ path: axe })
       for (const [name, text] of [['Pending', 'Nothing to review'], ['Reported', 'No reports'], ['Rejected', 'No rejected comments'], ['All', 'No comments in the last 30 days'], ['Users', 'No active bans'], ['Webhooks', 'No webhooks'], ['Log', 'No decisions yet']]) {
         await tab(page, name)
         await page.getByText(text).waitFor()
-        const { violations, incomplete } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
+        const { violations, incomplete } = await axe(page)
         // Incomplete findings about ARIA count too.
         const found = [...violations, ...incomplete.filter((/** @type {any} */ { id }) => id.startsWith('aria'))]
         assert.deepEqual(found.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], `${name} at ${width}`)

@@ -1,10 +1,7 @@
 /** Code shared by the tests of the moderators' page: its users, opening the page, and recording its requests. */
 
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
-import { PIXEL, fromDisk, stickingOut, token } from './world.js'
-
-const axe = createRequire(import.meta.url).resolve('axe-core')
+import { PIXEL, fromDisk, stickingOut, token, violations } from './world.js'
 
 /** Each test has separate people, because all tests share one queue. */
 let people = 100
@@ -68,9 +65,7 @@ export const LOOKS = /** @type {const} */ (['light', 'dark']).flatMap((colorSche
 
 /** Requires that axe finds nothing and that nothing overflows. @param {Page} page @param {string} what is shown */
 export async function isAccessible(page, what) {
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.addScriptTag({ path: axe })
-  const { violations } = await page.evaluate(() => /** @type {any} */ (globalThis).axe.run())
-  assert.deepEqual(violations.map((/** @type {any} */ { id, nodes }) => [id, nodes.map((/** @type {any} */ node) => node.html)]), [], what)
+  assert.deepEqual(await violations(page, 'html', {}), [], what)
   assert.deepEqual(await stickingOut(page), [], what)
 }
 

@@ -1,11 +1,9 @@
 /** Tests the elements on host pages with other font sizes, styles and colors, with a second thread, translated and printed. */
 
 import assert from 'node:assert/strict'
-import { createRequire } from 'node:module'
 import { test } from 'node:test'
-import { answering, article, choose, newRecord, openMenu, token, world } from './world.js'
+import { answering, article, choose, newRecord, openMenu, token, violations, world } from './world.js'
 
-const AXE = createRequire(import.meta.url).resolve('axe-core')
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 const PHONE = { viewport: { width: 320, height: 800 } }
 
@@ -263,9 +261,7 @@ test('two threads on a page have different names, and a single one has a short n
   const names = await page.locator('comment-thread section').evaluateAll((all) => all.map(({ ariaLabel }) => ariaLabel))
   assert.equal(new Set(names).size, 2, names.join())
   for (const name of names) assert.match(name ?? '', /^Comments/)
-  await page.addScriptTag({ path: AXE })
-  const { violations } = await page.evaluate(() => /** @type {any} */ (window).axe.run('comment-thread', { runOnly: { type: 'tag', values: ['best-practice'] } }))
-  assert.deepEqual(violations.map((/** @type {any} */ { id }) => id), [])
+  assert.deepEqual(await violations(page, 'comment-thread', { runOnly: { type: 'tag', values: ['best-practice'] } }), [])
   const { page: alone } = await w.open(t, { record: one })
   assert.equal(await alone.locator('comment-thread section').getAttribute('aria-label'), 'Comments')
 })

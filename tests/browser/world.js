@@ -4,11 +4,15 @@ import { spawn } from 'node:child_process'
 import { createHmac, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { Agent, createServer, request } from 'node:http'
+import { createRequire } from 'node:module'
 import { text } from 'node:stream/consumers'
 import { after, before } from 'node:test'
 import { chromium } from 'playwright-core'
 
 const LOCAL = new URL(`../../${process.env.CARGO_TARGET_DIR ?? 'target'}/debug/comments-server`, import.meta.url).pathname
+const AXE = createRequire(import.meta.url).resolve('axe-core')
+/** More rules than axe applies by default. */
+const WCAG = { runOnly: { type: 'tag', values: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'] } }
 const SECRET = 'only-for-tests-in-a-browser-0123456789'
 /** A one-pixel image that replaces everything that pages load from other servers. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
@@ -347,3 +351,15 @@ export const stickingOut = (page) =>
     const wide = document.documentElement.scrollWidth > innerWidth ? ['the page'] : []
     return [...wide, ...out.map(({ outerHTML }) => outerHTML.slice(0, 120))]
   })
+
+/** Applies axe to part of a page. @param {import('playwright-core').Page} page @param {string} [place] @param {object} [options] @returns {Promise<any>} */
+export async function axe(page, place = 'html', options = {}) {
+  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.addScriptTag({ path: AXE })
+  return page.evaluate(({ place, options }) => /** @type {any} */ (globalThis).axe.run(place, options), { place, options })
+}
+
+/** Returns what axe finds in part of a page. @param {import('playwright-core').Page} page @param {string} [place] @param {object} [options] */
+export async function violations(page, place = 'comment-thread', options = WCAG) {
+  const found = await axe(page, place, options)
+  return found.violations.map((/** @type {any} */ { id, nodes }) => `${id}: ${nodes.map((/** @type {any} */ node) => node.html).join(' ')}`)
+}
