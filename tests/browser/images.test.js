@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
+import { card } from './moderators_page.js'
 import { article, choose, Images, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_REVIEW: 'casino' })
@@ -14,17 +15,6 @@ const OLDER = 'delete Element.prototype.setHTML'
 
 /** @param {{ id: number }} comment @param {'approve' | 'reject'} verdict */
 const decide = ({ id }, verdict) => w.service.call('POST', `comments/${id}/${verdict}`, w.service.moderator)
-
-/** Opens the moderation element on a host page that may show images from any address. @param {import('node:test').TestContext} t */
-const moderate = (t) =>
-  w.open(t, {
-    head,
-    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
-      <script type="module" src="${w.service.api}/moderation.js"></script>`,
-  })
-
-/** @param {import('playwright-core').Page} page @param {string} text */
-const card = (page, text) => page.locator('article', { hasText: text })
 
 for (const [how, init] of Object.entries({ 'setHTML': MODERN, 'its own allow-list': OLDER })) {
   test(`the widget doesn’t reveal the page to servers of images, with ${how}`, async (t) => {
@@ -59,7 +49,7 @@ test('the moderators’ page doesn’t reveal its address to servers of images',
   await decide(seen, 'approve')
   await w.service.call('POST', `comments/${seen.id}/report`, w.service.ada, { reason: 'spam' })
   await w.service.comment(record, `Waiting ![x](${images.url}${from}/waiting.png)`, { who: yara })
-  const { page } = await moderate(t)
+  const { page } = await w.moderate(t, { head })
   await card(page, 'Waiting').getByRole('button', { name: 'Load image' }).click()
   await images.asked(`${from}/waiting.png`)
   await page.getByRole('tab', { name: 'Reported' }).click()
@@ -83,7 +73,8 @@ test('on the moderators’ page, images of comments that are not approved load w
   await decide(refused, 'reject')
   await w.service.comment(record, 'An answer to an approved one', { parent: approved.id })
 
-  const { page } = await moderate(t)
+  // A host page may show images from any address.
+  const { page } = await w.moderate(t, { head })
   const waiting = card(page, 'Undecided')
   // The parent comment is approved, so its image loads at once.
   await images.asked(`${from}/approved`)

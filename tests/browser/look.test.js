@@ -27,11 +27,7 @@ async function shown(t, text, init) {
  * @param {import('node:test').TestContext} t @param {string} text @param {string} [init]
  */
 async function moderated(t, text, init) {
-  const { page } = await w.open(t, {
-    init,
-    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
-      <script type="module" src="${w.service.api}/moderation.js"></script>`,
-  })
+  const { page } = await w.moderate(t, { init })
   await page.getByRole('tab', { name: 'All' }).click()
   const body = page.locator('.body', { hasText: text }).first()
   await body.waitFor()

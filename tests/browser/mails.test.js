@@ -1,26 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { choose, newRecord, token, violations, world } from './world.js'
+import { choose, MAIL, newRecord, token, violations, world } from './world.js'
 
-const MAIL = {
-  SVC_SUBSCRIPTIONS: 'true',
-  SVC_MAIL_FROM: 'comments@example.org',
-  SVC_PUBLIC_URL: 'https://api.example.org',
-  SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
-  SVC_MAIL_WAIT: '0',
-}
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_REQUIRE_EMAIL: 'false', SVC_GUEST_SHOW_GRAVATAR: 'false', ...MAIL })
 
 const member = (/** @type {number} */ id) => token(id, 'Ada', { email: `ada${id}@example.org` })
-
-/** Waits for the first email to this address. The table's events trigger the email, so it may take a moment. @param {string} address */
-async function mailTo(address) {
-  for (;;) {
-    const page = await (await fetch(new URL('/_mail', w.service.api))).text()
-    const mail = page.split('<article>').find((mail) => mail.includes(`<p>${address}</p>`))
-    if (mail) return mail
-  }
-}
 
 /** Returns the service's local URL for a link in an email. @param {string} mail @param {RegExp} purpose */
 const linkIn = (mail, purpose) => `${w.service.api}/mail/${mail.match(new RegExp(`api.example.org/svc/api/v1/mail/(${purpose.source}[^\\s&"]+)`))?.[1]}`
@@ -40,7 +24,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     await email.fill(address)
     await page.getByRole('button', { name: 'Post comment' }).click()
     await page.getByRole('status').getByText('Check your inbox to confirm your address').waitFor()
-    const mail = await mailTo(address)
+    const mail = await w.service.mailTo(address)
     const confirm = await context.newPage()
     await confirm.goto(linkIn(mail, /c/))
     await confirm.getByRole('button', { name: 'Confirm address' }).click()
@@ -105,7 +89,7 @@ for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     const address = `pages-${colorScheme}@example.org`
     const fields = { body: 'Hello.', guest_name: 'Zoë', guest_email: address, subscribe_to_replies: true }
     await w.service.call('POST', `posts/${newRecord()}/comments`, null, fields)
-    const mail = await mailTo(address)
+    const mail = await w.service.mailTo(address)
     // The pages' policy allows no scripts, not even axe.
     const context = await w.browser.newContext({ colorScheme, bypassCSP: true, viewport: { width: 320, height: 640 } })
     t.after(() => context.close())

@@ -21,11 +21,7 @@ const styles = (page, properties) =>
 
 /** Opens the moderation element on a host page. @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof w.open>[1]>} options */
 async function moderate(t, options) {
-  const { page } = await w.open(t, {
-    html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(w.service.moderator)}</script>
-      <script type="module" src="${w.service.api}/moderation.js"></script>`,
-    ...options,
-  })
+  const { page } = await w.moderate(t, options)
   await page.getByRole('tab', { name: 'All' }).click()
   await page.locator('article').first().waitFor()
   return page

@@ -2,17 +2,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { card, moderator, moderatorsPage } from './moderators_page.js'
-import { answering, article, newRecord, token, world } from './world.js'
+import { answering, article, MAIL, newRecord, token, world } from './world.js'
 
-const w = world({
-  SVC_SPAM_REVIEW_LINKS: '0',
-  SVC_SPAM_DENY_LINKS: '0',
-  SVC_SUBSCRIPTIONS: 'true',
-  SVC_MAIL_FROM: 'comments@example.org',
-  SVC_PUBLIC_URL: 'https://api.example.org',
-  SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
-  SVC_MAIL_WAIT: '0',
-})
+const w = world({ SVC_SPAM_REVIEW_LINKS: '0', SVC_SPAM_DENY_LINKS: '0', ...MAIL })
 const held = world({ SVC_REQUIRE_APPROVAL: 'true', SVC_SPAM_DENY_LINKS: '0' })
 const { open: openQueue } = moderatorsPage(held)
 const read = async (/** @type {string} */ name) => JSON.parse(await readFile(new URL(`../${name}.json`, import.meta.url), 'utf8'))
@@ -114,15 +106,6 @@ test('a body that makes the browser fail is shown as text', async (t) => {
 /** @param {string} html */
 const unescape = (html) => html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&quot;', '"').replaceAll('&amp;', '&')
 
-/** Waits for the first email to this address. The table's events trigger the email, so it may take a moment. @param {string} address */
-async function mailTo(address) {
-  for (;;) {
-    const page = await (await fetch(new URL('/_mail', w.service.api))).text()
-    const mail = page.split('<article>').find((mail) => mail.includes(`<p>${address}</p>`))
-    if (mail) return mail
-  }
-}
-
 /** The hardest texts in five scripts, with the addresses that become links. */
 const FIVE = [
   ['Latin', 'See **https://a.example/pkg/__init__.py**, (https://a.example/x_(y)).', ['https://a.example/pkg/__init__.py', 'https://a.example/x_(y)']],
@@ -148,7 +131,7 @@ for (const [script, text, addresses] of /** @type {[string, string, string[]][]}
     assert.deepEqual(links(document), addresses)
     const feed = await (await fetch(`${w.service.api}/posts/${record}/feed.atom`)).text()
     assert.deepEqual(links(unescape(feed)), addresses)
-    assert.deepEqual(links(unescape(await mailTo(email))), addresses)
+    assert.deepEqual(links(unescape(await w.service.mailTo(email))), addresses)
   })
 }
 

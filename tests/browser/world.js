@@ -17,6 +17,15 @@ const SECRET = 'only-for-tests-in-a-browser-0123456789'
 /** A one-pixel image that replaces everything that pages load from other servers. */
 export const PIXEL = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==', 'base64')
 
+/** The settings of a service that sends emails at once. */
+export const MAIL = {
+  SVC_SUBSCRIPTIONS: 'true',
+  SVC_MAIL_FROM: 'comments@example.org',
+  SVC_PUBLIC_URL: 'https://api.example.org',
+  SVC_PAGE_URL: 'https://www.example.org/{type}/{id}',
+  SVC_MAIL_WAIT: '0',
+}
+
 /** Guests' connections, limited per network. */
 const guests = new Agent({ keepAlive: true, maxSockets: 4 })
 
@@ -79,6 +88,15 @@ export class Service {
     asked.end(JSON.stringify({ body, guest_name: `Guest of ${localAddress}`, guest_email: 'guest@example.org' }))
     const [response] = await once(asked, 'response')
     return JSON.parse(await text(response))
+  }
+
+  /** Waits for the first email to this address. The table's events trigger the email, so it may take a moment. @param {string} address */
+  async mailTo(address) {
+    for (;;) {
+      const page = await (await fetch(new URL('/_mail', this.api))).text()
+      const mail = page.split('<article>').find((mail) => mail.includes(`<p>${address}</p>`))
+      if (mail) return mail
+    }
   }
 }
 
@@ -242,10 +260,22 @@ export function world(settings, flags) {
     return { page, context, errors, url, thread: page.locator('comment-thread') }
   }
 
+  /**
+   * Opens a page with the moderation element, as a host would.
+   * @param {import('node:test').TestContext} t @param {Partial<Parameters<typeof open>[1]>} [options]
+   */
+  const moderate = (t, options) =>
+    open(t, {
+      html: `<comment-moderation></comment-moderation><script>document.querySelector('comment-moderation').auth = ${JSON.stringify(service.moderator)}</script>
+        <script type="module" src="${service.api}/moderation.js"></script>`,
+      ...options,
+    })
+
   return {
     site,
     add,
     open,
+    moderate,
     get service() {
       return service
     },
