@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answering, article, focusedComment, newRecord, PIXEL, Service, token, world } from './world.js'
+import { answering, article, chooseImage, focusedComment, hold, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 /** Turns animations off, so that heights can be compared. */
@@ -187,20 +187,9 @@ test('if storage throws, drafts last as long as the page', async (t) => {
 
 test('an upload shows its progress and can be removed, and sending waits for it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  let release = () => {}
-  const released = new Promise((resolve) => (release = () => resolve(null)))
-  await page.route(/\/media$/, async (route) => {
-    await released
-    await route.continue()
-  })
+  const release = await hold(page, /\/media$/)
   await field(page).fill('Look.')
-  const pick = async (/** @type {string} */ name) => {
-    const chooser = page.waitForEvent('filechooser')
-    await page.getByRole('button', { name: 'Upload an image' }).click()
-    await (await chooser).setFiles({ name, mimeType: 'image/png', buffer: (await import('./world.js')).PIXEL })
-  }
-  await pick('cat.png')
-  await pick('dog.png')
+  for (const name of ['cat.png', 'dog.png']) await chooseImage(page, name)
   await page.getByRole('progressbar').nth(1).waitFor()
   await page.getByRole('button', { name: 'Delete: dog.png' }).click()
   assert.equal(await page.locator('form .error').textContent(), '')

@@ -6,7 +6,7 @@
 
 import { mkdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { answering, article, choose, newRecord, openMenu, PIXEL, token, world } from './world.js'
+import { answering, article, choose, chooseImage, newRecord, openMenu, token, world } from './world.js'
 
 const TARGET = new URL('../../target/pictures/', import.meta.url).pathname
 const README = new URL('../../docs/pictures/', import.meta.url).pathname
@@ -216,9 +216,7 @@ state('offline', async () => ({ record: (await conversation()).record, who: w.se
 })
 state('image', async () => ({ record: newRecord(), who: w.service.ada }), async (page) => {
   await page.getByPlaceholder('Write a comment…').fill('Look at this:')
-  const chooser = page.waitForEvent('filechooser')
-  await page.getByRole('button', { name: 'Upload an image' }).click()
-  await (await chooser).setFiles({ name: 'balcony.png', mimeType: 'image/png', buffer: PIXEL })
+  await chooseImage(page, 'balcony.png')
   await page.getByPlaceholder('Describe the image').fill('Tomatoes on a balcony')
 })
 state('forced-colours', async () => ({ record: (await conversation()).record, who: w.service.ada, context: { forcedColors: 'active' } }))
