@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { until } from './moderators_page.js'
 import { chooseName } from './sign_in.js'
-import { becoming, isVisitor, Service, violations, world } from './world.js'
+import { isVisitor, rebuilding, Service, violations, world } from './world.js'
 
 const w = world()
 
@@ -39,7 +39,7 @@ test('the visitor can be Ada, the moderator, or a guest who reads', async (t) =>
   await page.getByPlaceholder('Write a comment…').fill('From the demonstration.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.locator('comment-thread article').filter({ hasText: 'From the demonstration.' }).waitFor()
-  await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())
+  await rebuilding(page, () => page.getByRole('radio', { name: 'Grace' }).check())
   await isVisitor(page, 'Grace')
   await page.getByRole('radio', { name: 'Guest' }).check()
   await page.getByText('Guests can only read here.').waitFor()
@@ -64,7 +64,7 @@ test('where readers sign in with a code, a guest can do so', async (t) => {
   await chooseName(page, 'Demi')
   await page.getByRole('button', { name: 'Demi', exact: true }).waitFor()
   await isVisitor(page, 'Demi')
-  await becoming(page, () => page.getByRole('radio', { name: 'Grace' }).check())
+  await rebuilding(page, () => page.getByRole('radio', { name: 'Grace' }).check())
   await isVisitor(page, 'Grace')
   const loaded = page.waitForEvent('load')
   await page.getByRole('radio', { name: 'Guest' }).click()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, becoming, hold, isVisitor, newRecord, world } from './world.js'
+import { article, become, hold, isVisitor, newRecord, rebuilding, world } from './world.js'
 
 const w = world()
 
@@ -65,7 +65,7 @@ test('a framework that sets the same auth at every render causes no request', as
   const requests = []
   page.on('request', (request) => request.url().includes('/comments') && requests.push(request.url()))
   for (let i = 0; i < 3; i++) await thread.evaluate((element, auth) => Object.assign(element, { auth: () => auth }), w.service.ada)
-  await becoming(page, () => thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.bob))
+  await rebuilding(page, () => become(thread, w.service.bob))
   assert.equal(requests.length, 1, 'only another visitor is a reason to ask')
 })
 

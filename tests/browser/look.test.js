@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answering, article, becoming, deleteComment, isVisitor, newRecord, openMenu, token, violations, world } from './world.js'
+import { answering, article, become, deleteComment, isVisitor, newRecord, openMenu, rebuilding, token, violations, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
@@ -245,7 +245,7 @@ test('the number of new comments stays when the thread is loaded again, without 
   await w.service.comment(record, 'New.', { who: w.service.bob })
   await page.reload()
   await page.getByText('1 new since your visit').waitFor()
-  await becoming(page, () => thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada))
+  await rebuilding(page, () => become(thread, w.service.ada))
   await isVisitor(page, 'Ada Lovelace')
   await page.keyboard.type('My own.')
   await page.getByRole('button', { name: 'Post comment' }).click()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible } from './moderators_page.js'
-import { becoming, choose, isVisitor, openMenu, article, focusedComment, newRecord, token, world } from './world.js'
+import { article, become, choose, focusedComment, isVisitor, newRecord, openMenu, rebuilding, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
@@ -511,9 +511,9 @@ test('setting auth again shows the thread as that visitor, and null as a guest',
   const record = newRecord()
   const { page, thread } = await w.open(t, { record, who: w.service.bob })
   await isVisitor(page, 'Bob')
-  await becoming(page, () => thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.ada))
+  await rebuilding(page, () => become(thread, w.service.ada))
   await isVisitor(page, 'Ada Lovelace')
-  await becoming(page, () => thread.evaluate((element) => Object.assign(element, { auth: null })))
+  await rebuilding(page, () => become(thread, null))
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByLabel('Your name').waitFor()
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible, LOOKS } from './moderators_page.js'
 import { askForCode, blockThirdParties, chooseName, elsewhere, focused, people, signInFor } from './sign_in.js'
-import { becoming, isVisitor, newRecord, stickingOut, world } from './world.js'
+import { isVisitor, newRecord, rebuilding, stickingOut, world } from './world.js'
 
 const w = world(signInFor)
 const { codeFor, session, keeping, kept, expire, prove } = people(w)
@@ -166,7 +166,7 @@ test('two tabs refresh a session once, with and without locks', async (t) => {
     await other.locator('comment-thread h2').waitFor()
     const sent = [requests(page), requests(other)]
     await expire(page, one)
-    await Promise.all([page, other].map((tab) => becoming(tab, () => tab.evaluate(() => document.querySelector('comment-thread')?.setAttribute('sort', 'oldest')))))
+    await Promise.all([page, other].map((tab) => rebuilding(tab, () => tab.evaluate(() => document.querySelector('comment-thread')?.setAttribute('sort', 'oldest')))))
     for (const tab of [page, other]) await isVisitor(tab, 'Ada')
     const refreshed = sent.flat().filter((request) => request === 'POST sign_in/refresh').length
     if (withLocks) assert.equal(refreshed, 1)

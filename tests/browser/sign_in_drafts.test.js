@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { askForCode, focused, people, signInFor } from './sign_in.js'
-import { newRecord, world } from './world.js'
+import { newRecord, rebuilding, world } from './world.js'
 
 const w = world(signInFor)
 const { prove } = people(w)
@@ -58,21 +58,17 @@ for (const place of ['thread', 'comment']) {
     const { page, thread } = await w.open(t, { record, hash: `#comment-${id}` })
     const email = `${place}@example.org`
     const form = page.locator('form.sign-in')
-    const render = async () => {
-      const head = await page.locator('.top').elementHandle()
-      await thread.evaluate((element) => element.setAttribute('sort', element.getAttribute('sort') === 'oldest' ? 'newest' : 'oldest'))
-      await page.waitForFunction((element) => !element?.isConnected, head)
-    }
+    const render = (/** @type {string} */ sort) => rebuilding(page, () => thread.evaluate((element, sort) => element.setAttribute('sort', sort), sort))
     if (place === 'thread') await button(page, 'Sign in').first().click()
     else await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
     const address = form.getByLabel('Your e-mail address')
     await address.fill(email)
-    await render()
+    await render('oldest')
     assert.equal(await address.inputValue(), email)
     await address.press('Enter')
     const code = form.getByLabel('Code from the email')
     await code.fill('1234')
-    await render()
+    await render('newest')
     assert.equal(await code.inputValue(), '1234')
     if (place === 'thread') await focused(code)
     await prove(page, email, 'Ina', form)

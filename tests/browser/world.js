@@ -344,15 +344,15 @@ export async function isVisitor(page, name) {
   await page.getByText(`Posting as ${name}`).waitFor()
 }
 
-/**
- * Changes the visitor, and waits until the thread is rendered again.
- * @param {import('playwright-core').Page} page @param {() => Promise<any>} change
- */
-export async function becoming(page, change) {
-  const before = await page.getByPlaceholder('Write a comment…').elementHandle()
+/** Changes the page, and waits until the thread is rendered again. @param {import('playwright-core').Page} page @param {() => Promise<any>} change */
+export async function rebuilding(page, change) {
+  const heading = await page.locator('.top h2').elementHandle()
   await change()
-  await page.waitForFunction((element) => !element?.isConnected, before)
+  await page.waitForFunction((element) => !element?.isConnected, heading)
 }
+
+/** Changes the visitor, as a host does. @param {import('playwright-core').Locator} thread @param {unknown} auth */
+export const become = (thread, auth) => thread.evaluate((element, auth) => Object.assign(element, { auth }), auth)
 
 /**
  * Waits until every dialog is closed and removed. A closing dialog is hidden first, so waiting for its role to disappear would end

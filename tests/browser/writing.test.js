@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, chooseImage, deleteComment, focusedComment, hold, newRecord, openMenu, PIXEL, Service, token, world } from './world.js'
+import { article, become, choose, chooseImage, deleteComment, focusedComment, hold, newRecord, openMenu, PIXEL, rebuilding, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 const FOCUS = (/** @type {string} */ id) => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.closest('article')?.id === id
@@ -223,13 +223,7 @@ test('a draft outlives the page, separately for each thread, until it is sent', 
 })
 
 /** Makes the host change the visitor, as if another person used the device. @param {import('playwright-core').Page} page @param {string | null} auth */
-async function become(page, auth) {
-  const text = page.getByPlaceholder('Write a comment…')
-  const before = await text.elementHandle()
-  await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), auth)
-  await page.waitForFunction((element) => !element?.isConnected, before)
-  await text.waitFor()
-}
+const becoming = (page, auth) => rebuilding(page, () => become(page.locator('comment-thread'), auth))
 
 test('a draft is shown only to its visitor on a device that others also use', async (t) => {
   const record = newRecord()
@@ -239,17 +233,17 @@ test('a draft is shown only to its visitor on a device that others also use', as
   await text.fill('Between us')
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await answer.fill('What Ada answers')
-  await become(page, w.service.bob)
+  await becoming(page, w.service.bob)
   assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['', ''])
   await text.fill('What Bob thinks')
-  await become(page, null)
+  await becoming(page, null)
   assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['', ''])
   await page.reload()
   await text.waitFor()
   assert.equal(await text.inputValue(), 'Between us')
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   assert.equal(await answer.inputValue(), 'What Ada answers')
-  await become(page, w.service.bob)
+  await becoming(page, w.service.bob)
   assert.deepEqual([await text.inputValue(), await answer.inputValue()], ['What Bob thinks', ''])
 })
 
@@ -258,23 +252,23 @@ test('text that a guest has typed is kept when they sign in, and then belongs to
   const { page } = await w.open(t, { record })
   const text = page.getByPlaceholder('Write a comment…')
   await text.fill('What I think')
-  await become(page, w.service.ada)
+  await becoming(page, w.service.ada)
   assert.equal(await text.inputValue(), 'What I think')
   for (const who of [null, w.service.bob]) {
-    await become(page, who)
+    await becoming(page, who)
     assert.equal(await text.inputValue(), '')
   }
-  await become(page, w.service.ada)
+  await becoming(page, w.service.ada)
   assert.equal(await text.inputValue(), 'What I think')
-  await become(page, null)
+  await becoming(page, null)
   await text.fill('What a guest left')
   // The visitor returns another day, on the same device.
   await page.reload()
   await text.waitFor()
   assert.equal(await text.inputValue(), 'What a guest left')
-  await become(page, w.service.ada)
+  await becoming(page, w.service.ada)
   assert.equal(await text.inputValue(), 'What I think')
-  await become(page, w.service.bob)
+  await becoming(page, w.service.bob)
   assert.equal(await text.inputValue(), '')
 })
 
@@ -706,7 +700,7 @@ test('a reply that is being written survives a change of the visitor', async (t)
   const { page, thread } = await w.open(t, { record })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('As a guest, then signed in')
-  await thread.evaluate((element, auth) => Object.assign(element, { auth }), w.service.bob)
+  await become(thread, w.service.bob)
   await page.waitForFunction(() => !document.querySelector('comment-thread')?.shadowRoot?.querySelector('.names'))
   assert.equal(await page.getByPlaceholder('Write a reply…').inputValue(), 'As a guest, then signed in')
 })
@@ -718,7 +712,7 @@ test('an edit that is being written survives a new token as an edit', async (t) 
   await choose(page, id, 'Edit')
   await article(page, id).locator('textarea').fill('The text.')
   const first = await article(page, id).elementHandle()
-  await thread.evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace', { jti: 'new' }))
+  await become(thread, token(7, 'Ada Lovelace', { jti: 'new' }))
   await page.waitForFunction((element) => !element?.isConnected, first)
   assert.equal(await article(page, id).locator('textarea').inputValue(), 'The text.')
   await article(page, id).getByRole('button', { name: 'Save' }).click()

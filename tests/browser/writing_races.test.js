@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, chooseImage, hold, isVisitor, newRecord, token, world } from './world.js'
+import { article, become, choose, chooseImage, hold, isVisitor, newRecord, rebuilding, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -11,20 +11,11 @@ const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a co
 const post = (/** @type {Page} */ page) => page.getByRole('button', { name: 'Post comment' })
 /** Returns another token for Ada, as if the page had renewed it. */
 const renewed = () => token(7, 'Ada Lovelace', { jti: newRecord() })
-/** @param {Locator} thread @param {string} auth */
-const become = (thread, auth) => thread.evaluate((element, auth) => Object.assign(element, { auth }), auth)
 /** @param {Locator} thread @param {string} name @param {string} value */
 const set = (thread, name, value) => thread.evaluate((element, [name, value]) => element.setAttribute(name, value), [name, value])
 
 /** @param {string} record @returns {Promise<string[]>} */
 const stored = async (record) => (await w.service.call('GET', `posts/${record}/comments`, w.service.ada)).data.map((/** @type {any} */ { body }) => body)
-
-/** Changes the page, and waits until the thread is rendered again. @param {Page} page @param {() => Promise<any>} change */
-async function rebuilding(page, change) {
-  const list = await page.locator('.top').elementHandle()
-  await change()
-  await page.waitForFunction((element) => !element?.isConnected, list)
-}
 
 test('a comment goes to the thread in which it was sent, though the page shows another one by then', async (t) => {
   const [first, second] = [newRecord(), newRecord()]
@@ -448,7 +439,7 @@ test('a guest who signs in while sending gets a working composer', async (t) => 
 test('text that a guest has typed is inserted above the draft of the member who signs in', async (t) => {
   const { page, thread } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await composer(page).fill('A long draft of Ada.')
-  await rebuilding(page, () => thread.evaluate((element) => Object.assign(element, { auth: null })))
+  await rebuilding(page, () => become(thread, null))
   await composer(page).fill('Hm.')
   await rebuilding(page, () => become(thread, w.service.ada))
   assert.equal(await composer(page).inputValue(), 'Hm.\n\nA long draft of Ada.')
