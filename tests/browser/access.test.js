@@ -56,9 +56,7 @@ test('every target is at least 28 pixels in each direction, except the line, whi
 })
 
 test('everything is reachable and usable by keyboard', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', by: w.service.bob, who: w.service.ada })
   const names = new Set()
   for (let i = 0; i < 30; i++) {
     await page.keyboard.press('Tab')
@@ -82,9 +80,7 @@ test('everything is reachable and usable by keyboard', async (t) => {
 })
 
 test('code that is wider than the page can be scrolled by keyboard', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, `\`\`\`\n${'wide '.repeat(100)}\n\`\`\``)
-  const { page } = await w.open(t, { record, context: { viewport: { width: 320, height: 800 } } })
+  const { page } = await w.open(t, { comment: `\`\`\`\n${'wide '.repeat(100)}\n\`\`\``, context: { viewport: { width: 320, height: 800 } } })
   const code = page.locator('article pre')
   await code.focus()
   await page.keyboard.press('ArrowRight')

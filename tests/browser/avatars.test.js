@@ -39,11 +39,9 @@ const GENERIC = ['', `${BASE}?d=mp`, 'https://www.gravatar.com/avatar?d=mp', 'ht
   'https://www.gravatar.com:443/avatar/?d=mp', 'https://www.GRAVATAR.com/avatar/?d=mm', 'HTTPS://gravatar.com/./avatar?D=MP']
 for (const avatar of GENERIC) {
   test(`a person with the picture “${avatar}” has initials, and nothing is requested`, async (t) => {
-    const record = newRecord()
-    await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
     /** @type {string[]} */
     const asked = []
-    const { page } = await w.open(t, { record, who: token(91, 'Bob Ross'), prepare: withAvatar(avatar, asked) })
+    const { page } = await w.open(t, { comment: 'Hello.', by: token(90, 'Ada Lovelace'), who: token(91, 'Bob Ross'), prepare: withAvatar(avatar, asked) })
     await page.getByPlaceholder('Write a comment…').focus()
     await page.keyboard.type('@ada')
     await page.locator('[role=option]').waitFor()
@@ -61,11 +59,9 @@ for (const [avatar, address] of [
   [`${BASE}${HASH}?d=identicon`, `${BASE}${HASH}?d=identicon`],
 ]) {
   test(`the Gravatar ${avatar.slice(8).replace(HASH, 'HASH')} is requested as ${address.split('?')[1]}, and people without one have initials`, async (t) => {
-    const record = newRecord()
-    await w.service.comment(record, 'Hello.', { who: token(90, 'Ada Lovelace') })
     /** @type {string[]} */
     const asked = []
-    const { page } = await w.open(t, { record, prepare: withAvatar(avatar, asked) })
+    const { page } = await w.open(t, { comment: 'Hello.', by: token(90, 'Ada Lovelace'), prepare: withAvatar(avatar, asked) })
     await page.locator('article span.avatar').waitFor()
     assert.deepEqual(await letters(page), ['AL'])
     assert.deepEqual(asked, [address])
@@ -106,9 +102,7 @@ test('moderators see initials too, and no generic picture is requested', async (
 })
 
 test('a guest’s disc has the initials of the name as it is typed, and keeps them', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: 'Hello.' })
   const disc = page.locator('section > form .avatar')
   assert.equal(await disc.textContent(), '')
   await page.getByPlaceholder('Write a comment…').fill('From a guest.')

@@ -221,10 +221,8 @@ test('an image that is dropped on the folded composer opens it', async (t) => {
 })
 
 test('a mention offers the thread’s writers first, at the caret', async (t) => {
-  const record = newRecord()
   await w.service.call('GET', 'ui', token(61, 'Quentin A'))
-  await w.service.comment(record, 'Hello.', { who: token(62, 'Quentin Z') })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page } = await w.open(t, { comment: 'Hello.', by: token(62, 'Quentin Z'), who: w.service.ada })
   await field(page).focus()
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   await page.keyboard.type('Some words before @quen')
@@ -235,9 +233,7 @@ test('a mention offers the thread’s writers first, at the caret', async (t) =>
 })
 
 test('a guest is offered the thread’s writers, without a request', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.', { who: w.service.bob })
-  const { page } = await w.open(t, { record })
+  const { page } = await w.open(t, { comment: 'Hello.', by: w.service.bob })
   /** @type {string[]} */
   const searches = []
   page.on('request', (request) => request.url().includes('/users') && searches.push(request.url()))
@@ -295,9 +291,7 @@ test('on a page from right to left, the arrow keys move through the emoji as the
 })
 
 test('a reply is written by keyboard alone, and Escape in the emoji closes them, not the reply', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).focus()
   await page.keyboard.press('Enter')
   const text = article(page, id).locator('textarea')

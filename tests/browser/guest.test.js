@@ -30,8 +30,7 @@ function keys(page) {
 }
 
 test('a guest’s key is created when the first comment is sent, and all later requests from that device include it', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record, prepare: async (page) => void (seen = keys(page)) })
+  const { page } = await w.open(t, { record: newRecord(), prepare: async (page) => void (seen = keys(page)) })
   await page.getByPlaceholder('Write a comment…').fill('Hello.')
   await page.getByLabel('Your name').waitFor()
   assert.deepEqual(seen.filter(({ key }) => key), [], 'nobody who only reads has a key')
@@ -79,8 +78,7 @@ test('a guest whose comment was approved is notified at that comment once, and n
 })
 
 test('a guest edits and deletes their comment, even after a reload', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record })
+  const { page } = await w.open(t, { record: newRecord() })
   const id = await write(page, 'Teh text.')
   await choose(page, id, 'Edit')
   await article(page, id).locator('textarea').fill('The text.')
@@ -124,9 +122,8 @@ test('a guest who edits too late sees the reason, and the text is kept', async (
 })
 
 test('if storage throws, the key lasts as long as the page', async (t) => {
-  const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
-  const { page, errors } = await w.open(t, { record, init })
+  const { page, errors } = await w.open(t, { record: newRecord(), init })
   const id = await write(page, 'Hello.')
   await deleteComment(page, id)
   await article(page, id).waitFor({ state: 'detached' })
@@ -134,8 +131,7 @@ test('if storage throws, the key lasts as long as the page', async (t) => {
 })
 
 test('a member sends no key on a device that a guest has used', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record })
+  const { page } = await w.open(t, { record: newRecord() })
   await write(page, 'Hello.')
   const seen = keys(page)
   const asked = page.waitForRequest(/\/comments\?/)

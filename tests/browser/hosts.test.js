@@ -36,7 +36,7 @@ test('of two consecutive changes, the second one wins, however slow the first re
 
 test('a framework may render the element late, and set its attributes and auth later still', async (t) => {
   const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
+  await w.service.comment(record, 'Hello.')
   /** @type {string[]} */
   const requests = []
   const { page } = await w.open(t, {
@@ -58,9 +58,7 @@ test('a framework may render the element late, and set its attributes and auth l
 })
 
 test('a framework that sets the same auth at every render causes no request', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, thread } = await w.open(t, { comment: 'Hello.', who: w.service.ada })
   /** @type {string[]} */
   const requests = []
   page.on('request', (request) => request.url().includes('/comments') && requests.push(request.url()))
@@ -70,9 +68,7 @@ test('a framework that sets the same auth at every render causes no request', as
 })
 
 test('an element that is moved or removed stops and starts again', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, thread, errors } = await w.open(t, { record })
+  const { page, thread, errors } = await w.open(t, { comment: 'Hello.' })
   const moved = page.waitForResponse(/\/comments\?/)
   await thread.evaluate((element) => document.querySelector('footer')?.append(element))
   await moved
@@ -99,9 +95,7 @@ test('two threads on one page don’t affect each other', async (t) => {
 })
 
 test('the module may be loaded twice', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, errors } = await w.open(t, { record, head: `<script type="module" src="${w.service.api}/embed.js?again"></script>` })
+  const { page, errors } = await w.open(t, { comment: 'Hello.', head: `<script type="module" src="${w.service.api}/embed.js?again"></script>` })
   await page.getByText('Hello.').waitFor()
   assert.deepEqual(errors, [])
 })

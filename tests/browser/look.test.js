@@ -16,9 +16,7 @@ async function branch(record, count) {
  * @param {import('node:test').TestContext} t @param {string} text @param {string} [init]
  */
 async function shown(t, text, init) {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, text)
-  const { page } = await w.open(t, { record, init })
+  const { page, id } = await w.open(t, { comment: text, init })
   return { page, body: article(page, id).locator('.body') }
 }
 
@@ -60,9 +58,7 @@ for (const [name, colours] of Object.entries(GROUNDS)) {
 }
 
 test('the theme and custom properties take precedence over the color of the page', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, thread } = await w.open(t, { record, head: '<style>body { color: #eee; background: #111 }</style>', context: { reducedMotion: 'reduce' } })
+  const { page, thread } = await w.open(t, { comment: 'Hello.', head: '<style>body { color: #eee; background: #111 }</style>', context: { reducedMotion: 'reduce' } })
   const accent = () => page.locator('.primary').first().evaluate((button) => getComputedStyle(button).backgroundColor)
   const dark = await accent()
   await thread.evaluate((element) => element.setAttribute('theme', 'light'))
@@ -75,10 +71,8 @@ test('the theme and custom properties take precedence over the color of the page
 
 for (const [theme, colour, ground] of /** @type {const} */ ([['dark', '#111', '#fff'], ['light', '#eee', '#111']])) {
   test(`a toast has the colors of the theme ${theme} on a page with others`, async (t) => {
-    const record = newRecord()
-    const { id } = await w.service.comment(record, 'Hello.')
     const head = `<style>body { color: ${colour}; background: ${ground} }</style>`
-    const { page } = await w.open(t, { record, head, attributes: `theme="${theme}"`, context: { reducedMotion: 'reduce' } })
+    const { page, id } = await w.open(t, { comment: 'Hello.', head, attributes: `theme="${theme}"`, context: { reducedMotion: 'reduce' } })
     await page.context().setOffline(true)
     await article(page, id).getByRole('button', { name: 'Like' }).click()
     await page.locator('.toast.error').waitFor()
@@ -186,9 +180,7 @@ test('a line hides and shows the replies to a comment, and a permalink opens hid
 })
 
 test('a comment without shown replies has no line', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Alone.')
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: 'Alone.' })
   assert.equal(await article(page, id).locator('> .line').isVisible(), false)
 })
 
@@ -208,8 +200,7 @@ for (const [viewport, indents] of /** @type {const} */ ([[900, 2], [400, 1]])) {
 }
 
 test('the heading shows the number of comments, and follows one’s own new and deleted ones', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record, who: w.service.ada, prepare: answering(({ meta }) => (meta.count = 52)) })
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, prepare: answering(({ meta }) => (meta.count = 52)) })
   const count = page.locator('[part=count]')
   assert.equal(await count.textContent(), '52')
   await page.getByPlaceholder('Write a comment…').fill('One more.')
@@ -239,9 +230,7 @@ test('a returning visitor sees how many comments are new', async (t) => {
 })
 
 test('the number of new comments stays when the thread is loaded again, without one’s own', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Old.', { who: w.service.bob })
-  const { page, thread } = await w.open(t, { record })
+  const { page, record, thread } = await w.open(t, { comment: 'Old.', by: w.service.bob })
   await w.service.comment(record, 'New.', { who: w.service.bob })
   await page.reload()
   await page.getByText('1 new since your visit').waitFor()

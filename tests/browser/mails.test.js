@@ -71,10 +71,8 @@ test('a member without an address gets a message, and the dialog stays open', as
 })
 
 test('an edit has no box to subscribe, and guests have no switches', async (t) => {
-  const record = newRecord()
   const who = member(23)
-  const { id } = await w.service.comment(record, 'Hello.', { who })
-  const { page } = await w.open(t, { record, who })
+  const { page, record, id } = await w.open(t, { comment: 'Hello.', by: who, who })
   await page.getByPlaceholder('Write a comment…').focus()
   await page.getByLabel('Notify me of replies').waitFor()
   await choose(page, id, 'Edit')

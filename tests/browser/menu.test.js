@@ -28,9 +28,7 @@ test('the menu offers the actions that this visitor may perform', async (t) => {
 })
 
 test('the menu works by keyboard, and the focus returns', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', who: w.service.ada })
   const opener = article(page, id).getByRole('button', { name: 'More' })
   await opener.focus()
   await page.keyboard.press('Enter')
@@ -47,9 +45,7 @@ test('the menu works by keyboard, and the focus returns', async (t) => {
 })
 
 test('a second press of its button closes the menu', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', who: w.service.ada })
   for (const state of /** @type {const} */ (['visible', 'detached', 'visible', 'detached'])) {
     await openMenu(page, id)
     await page.getByRole('menu').waitFor({ state })
@@ -83,10 +79,8 @@ test('menus and lists appear at their openers on a page that is zoomed with CSS'
 })
 
 test('the link of a comment is copied, or shown selected where there is no clipboard', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
   const init = 'window.copied = []; Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => { if (window.refuses) throw Error(); copied.push(text) } } })'
-  const { page, url } = await w.open(t, { record, init })
+  const { page, id, url } = await w.open(t, { comment: 'Hello.', init })
   await choose(page, id, 'Copy link')
   await toast(page).getByText('Link copied').waitFor()
   assert.deepEqual(await page.evaluate(() => /** @type {any} */ (window).copied), [`${url}#comment-${id}`])
@@ -101,9 +95,7 @@ test('the link of a comment is copied, or shown selected where there is no clipb
 })
 
 test('a moderator rejects with a reason, approves, and goes to the card', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page, context } = await w.open(t, { record, who: w.service.moderator })
+  const { page, record, id, context } = await w.open(t, { comment: 'Hello.', who: w.service.moderator })
   await choose(page, id, 'Reject')
   await article(page, id).getByText('Rejected. Only its author can see it.').waitFor()
   await page.getByRole('button', { name: 'Off topic' }).click()
@@ -124,9 +116,7 @@ test('a moderator rejects with a reason, approves, and goes to the card', async 
 })
 
 test('a decision in the thread can be undone, and is sent when the page is closed', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, who: w.service.moderator })
+  const { page, id } = await w.open(t, { comment: 'Hello.', who: w.service.moderator })
   /** @type {string[]} */
   const sent = []
   page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
@@ -144,9 +134,7 @@ test('a decision in the thread can be undone, and is sent when the page is close
 })
 
 test('a decision on a text that the moderator hasn’t seen fails, and can be made again after the text is shown', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, who: w.service.moderator })
+  const { page, record, id } = await w.open(t, { comment: 'Hello.', who: w.service.moderator })
   await new Promise((resolve) => setTimeout(resolve, 1_100))
   await w.service.call('PATCH', `comments/${id}`, w.service.ada, { body: 'Something else.' })
   await choose(page, id, 'Reject')

@@ -5,9 +5,7 @@ import { article, hold, newRecord, token, world } from './world.js'
 const w = world()
 
 test('a thread that could not be loaded is loaded when the network is back', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, context } = await w.open(t, { record, ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
+  const { page, context } = await w.open(t, { comment: 'Hello.', ready: false, prepare: (page) => page.route(/\/comments\?/, (route) => route.abort(), { times: 1 }) })
   await page.getByRole('alert').waitFor()
   await context.setOffline(true)
   await context.setOffline(false)
@@ -15,9 +13,8 @@ test('a thread that could not be loaded is loaded when the network is back', asy
 })
 
 test('a response that isn’t from the API is an error, not a crash', async (t) => {
-  const record = newRecord()
   const { page, errors } = await w.open(t, {
-    record,
+    record: newRecord(),
     ready: false,
     prepare: (page) => page.route(/\/comments\?/, (route) => route.fulfill({ status: 200, headers: { 'access-control-allow-origin': '*' }, body: '<html>Sign in to the network' })),
   })
@@ -81,12 +78,11 @@ test('on a slow network the place is kept, and a second click sends nothing twic
 })
 
 test('a token that expires while the visitor writes is requested again, once', async (t) => {
-  const record = newRecord()
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
       document.querySelector('comment-thread').auth = () => ['', ${JSON.stringify(token(7, 'Ada', { jti: 'old' }))}, ${JSON.stringify(w.service.ada)}][++asked]
     })`
-  const { page } = await w.open(t, { record, init })
+  const { page } = await w.open(t, { record: newRecord(), init })
   /** @type {number[]} */
   const answers = []
   page.on('response', (response) => response.request().method() === 'POST' && answers.push(response.status()))
@@ -103,12 +99,11 @@ test('a token that expires while the visitor writes is requested again, once', a
 })
 
 test('a text written after the session has ended is not sent as a guest', async (t) => {
-  const record = newRecord()
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
       document.querySelector('comment-thread').auth = () => [${JSON.stringify(w.service.ada)}, null][window.asked++]
     })`
-  const { page } = await w.open(t, { record, init })
+  const { page } = await w.open(t, { record: newRecord(), init })
   /** @type {(string | undefined)[]} */
   const sent = []
   await page.route(/\/comments$/, async (route) => {
@@ -124,9 +119,7 @@ test('a text written after the session has ended is not sent as a guest', async 
 })
 
 test('too many requests have their own message', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', who: w.service.ada })
   const refusal = { message: 'Too many requests.', code: 'rate_limited', errors: {} }
   await page.route(/\/like$/, (route) => route.fulfill({ status: 429, headers: { 'access-control-allow-origin': '*' }, json: refusal }))
   await article(page, id).getByRole('button', { name: 'Like' }).click()
@@ -134,9 +127,7 @@ test('too many requests have their own message', async (t) => {
 })
 
 test('an error without a body is an error, not a crash', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
-  const { page, errors } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, errors } = await w.open(t, { comment: 'Hello.', who: w.service.ada })
   await page.route(/\/like$/, (route) => route.fulfill({ status: 502, headers: { 'access-control-allow-origin': '*' }, body: '' }))
   await article(page, id).getByRole('button', { name: 'Like' }).click()
   await page.getByRole('status').getByText('Something went wrong').waitFor()

@@ -343,10 +343,8 @@ test('another order shows the list alone, and a comment of the list has no headi
 })
 
 test('permalinks stay on a page whose path begins with two slashes', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Here.')
   const path = `//elsewhere.example/${newRecord()}`
-  const { page } = await w.open(t, { record, path, hash: '?draft=1#top' })
+  const { page, id } = await w.open(t, { comment: 'Here.', path, hash: '?draft=1#top' })
   const link = article(page, id).locator('header a')
   assert.equal(await link.evaluate((a) => /** @type {HTMLAnchorElement} */ (a).href), `${w.site.url}${path}?draft=1#comment-${id}`)
   await link.click()
@@ -355,9 +353,7 @@ test('permalinks stay on a page whose path begins with two slashes', async (t) =
 
 test('a permalink to a comment outside the thread shows a notice above the list, without an error, until the notice is closed', async (t) => {
   const elsewhere = await w.service.comment(newRecord(), 'Elsewhere.')
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Here.')
-  const { page } = await w.open(t, { record, hash: `#comment-${elsewhere.id}` })
+  const { page, id } = await w.open(t, { comment: 'Here.', hash: `#comment-${elsewhere.id}` })
   const notice = page.locator('[part=notice]')
   await notice.getByText("This comment doesn't exist or was removed.").waitFor()
   assert.equal(await page.locator('.error:not(:empty)').count(), 0)
@@ -430,8 +426,7 @@ test('a type that doesn’t exist affects no other count', async (t) => {
 })
 
 test('the language is that of the nearest ancestor, and follows changes', async (t) => {
-  const record = newRecord()
-  const { page, thread } = await w.open(t, { record, lang: 'de' })
+  const { page, thread } = await w.open(t, { record: newRecord(), lang: 'de' })
   await page.getByPlaceholder('Schreibe einen Kommentar…').waitFor()
   await page.evaluate(() => document.documentElement.setAttribute('lang', 'fr'))
   await page.getByPlaceholder('Écrivez un commentaire…').waitFor()
@@ -458,9 +453,7 @@ test('an element in Arabic is written from right to left, on any page', async (t
 })
 
 test('the theme is the page’s, or the one that is set, at once', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
-  const { page, thread } = await w.open(t, { record, context: { colorScheme: 'dark' } })
+  const { page, thread } = await w.open(t, { comment: 'Hello.', context: { colorScheme: 'dark' } })
   const colour = () => page.locator('article .body').evaluate((body) => getComputedStyle(body).color)
   assert.equal(await colour(), 'rgb(238, 238, 238)')
   await thread.evaluate((element) => element.setAttribute('theme', 'light'))
@@ -489,27 +482,23 @@ test('custom properties and parts style the widget', async (t) => {
 })
 
 test('comment-ready notifies the page', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record, init: `addEventListener('comment-ready', (event) => (window.ready = event.composed && event.bubbles))` })
+  const { page } = await w.open(t, { record: newRecord(), init: `addEventListener('comment-ready', (event) => (window.ready = event.composed && event.bubbles))` })
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).ready), true)
 })
 
 test('a token that was not accepted is replaced once, and the thread is that visitor’s', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Mine.', { who: w.service.ada })
   const expired = token(7, 'Ada Lovelace', { exp: 1000 })
   const init = `window.asked = 0
     document.addEventListener('DOMContentLoaded', () => {
       document.querySelector('comment-thread').auth = async () => (window.asked++ ? ${JSON.stringify(w.service.ada)} : ${JSON.stringify(expired)})
     })`
-  const { page } = await w.open(t, { record, init })
+  const { page } = await w.open(t, { comment: 'Mine.', init })
   await isVisitor(page, 'Ada Lovelace')
   assert.equal(await page.evaluate(() => /** @type {any} */ (window).asked), 2)
 })
 
 test('setting auth again shows the thread as that visitor, and null as a guest', async (t) => {
-  const record = newRecord()
-  const { page, thread } = await w.open(t, { record, who: w.service.bob })
+  const { page, thread } = await w.open(t, { record: newRecord(), who: w.service.bob })
   await isVisitor(page, 'Bob')
   await rebuilding(page, () => become(thread, w.service.ada))
   await isVisitor(page, 'Ada Lovelace')
@@ -519,14 +508,12 @@ test('setting auth again shows the thread as that visitor, and null as a guest',
 })
 
 test('the token goes to the API in a header, and nowhere else', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'See [this](https://example.org/page) and ![that](https://example.org/image.png).')
   /** @type {import('playwright-core').Request[]} */
   const requests = []
   /** @type {Promise<any> | undefined} */
   let picture
   const { page } = await w.open(t, {
-    record,
+    comment: 'See [this](https://example.org/page) and ![that](https://example.org/image.png).',
     who: w.service.ada,
     prepare: async (page) => {
       picture = page.waitForRequest(/image\.png/)

@@ -40,9 +40,7 @@ test('after a search of names was refused a comment is not sent as a guest’s: 
 })
 
 test('a like that is refused is taken back and shows that the session ended, and the next one is a guest’s', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', by: w.service.bob, who: w.service.ada })
   const like = article(page, id).getByRole('button', { name: 'Like' })
   await refuse(page, /\/like$/)
   await like.click()
@@ -65,9 +63,7 @@ const ACTS = {
 }
 for (const [name, act] of Object.entries(ACTS)) {
   test(`${name}: a refusal shows that the session ended, and the comment stays`, async (t) => {
-    const record = newRecord()
-    const { id } = await w.service.comment(record, 'Hello.', { who: w.service.moderator })
-    const { page } = await w.open(t, { record, who: w.service.moderator })
+    const { page, id } = await w.open(t, { comment: 'Hello.', by: w.service.moderator, who: w.service.moderator })
     await refuse(page, /\/comments\/\d+(\/\w+)?$/)
     await act(page, id)
     await ended(page).waitFor()
@@ -76,9 +72,7 @@ for (const [name, act] of Object.entries(ACTS)) {
 }
 
 test('a report that is refused keeps its text until its dialog is closed, which shows the session’s end', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.', { who: w.service.bob })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Hello.', by: w.service.bob, who: w.service.ada })
   const sent = await refuse(page, /\/report$/)
   await choose(page, id, 'Report')
   const dialog = page.getByRole('dialog')

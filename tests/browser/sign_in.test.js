@@ -111,9 +111,7 @@ test('too many requests have a message in place', async (t) => {
 })
 
 test('a member without a name may read and like, and has to choose one before the first comment', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'First.')
-  const { page } = await w.open(t, { record, init: keeping(await session('unnamed@example.org', null)) })
+  const { page, id } = await w.open(t, { comment: 'First.', init: keeping(await session('unnamed@example.org', null)) })
   const like = page.locator(`#comment-${id}`).getByRole('button', { name: /^Like/ })
   await like.click()
   await page.waitForFunction((id) => document.querySelector('comment-thread')?.shadowRoot?.querySelector(`#comment-${id} .like`)?.ariaPressed === 'true', id)
@@ -157,9 +155,8 @@ test('a session is used as it is, and refreshed once its token is over', async (
 test('two tabs refresh a session once, with and without locks', async (t) => {
   for (const withLocks of [true, false]) {
     const one = await session(`tabs-${withLocks}@example.org`, 'Ada')
-    const record = newRecord()
     const unlocked = withLocks ? '' : 'Object.defineProperty(Navigator.prototype, "locks", { value: undefined });'
-    const { page, context, url } = await w.open(t, { record, init: unlocked + keeping(one) })
+    const { page, context, url } = await w.open(t, { record: newRecord(), init: unlocked + keeping(one) })
     const other = await context.newPage()
     if (unlocked) await other.addInitScript(unlocked)
     await other.goto(url)
@@ -197,8 +194,7 @@ test('a refused refresh signs out and says so, and the text stays', async (t) =>
 
 test('neither a lost connection nor a failing service ends a session', async (t) => {
   const one = await session('offline@example.org', 'Ada')
-  const record = newRecord()
-  const { page } = await w.open(t, { record, init: keeping(one) })
+  const { page } = await w.open(t, { record: newRecord(), init: keeping(one) })
   await composer(page).fill('On a train.')
   await page.getByText('Posting as Ada').waitFor()
   await expire(page, one)

@@ -12,9 +12,7 @@ const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a co
 const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 test('a visitor who replies to a comment signs in below it, and continues there', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'First.')
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: 'First.' })
   await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
   const form = page.locator(`#comment-${id} form`)
   await form.getByLabel('Your e-mail address').fill('answer@example.org')
@@ -79,9 +77,7 @@ for (const place of ['thread', 'comment']) {
 }
 
 test('a sign-in form below a comment can be closed after the thread was rendered again', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'First.')
-  const { page, thread } = await w.open(t, { record })
+  const { page, id, thread } = await w.open(t, { comment: 'First.' })
   await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
   const form = page.locator(`#comment-${id} form`)
   const sorted = page.waitForResponse(/sort=oldest/)

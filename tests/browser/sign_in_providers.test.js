@@ -91,9 +91,7 @@ test('the suggested name is never forced', async (t) => {
 })
 
 test('a visitor who replies to a comment comes back to it', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'First.')
-  const { page } = await open(t, { record })
+  const { page, id } = await open(t, { comment: 'First.' })
   await page.locator(`#comment-${id}`).getByRole('button', { name: 'Reply' }).click()
   await page.locator(`#comment-${id}`).getByRole('button', { name: 'Sign in with GitHub' }).click()
   await decide(page)
@@ -107,9 +105,7 @@ test('a visitor who replies to a comment comes back to it', async (t) => {
 })
 
 test('a guest’s reply is there again after a failure, and with its member after a sign-in', async (t) => {
-  const record = newRecord()
-  const { id } = await alone.service.comment(record, 'First.')
-  const { page } = await open(t, { of: alone, record })
+  const { page, id } = await open(t, { of: alone, comment: 'First.' })
   const form = page.locator(`#comment-${id}`)
   await form.getByRole('button', { name: 'Reply' }).click()
   await form.getByPlaceholder('Write a reply…').fill('Second.')

@@ -39,12 +39,10 @@ test('an element that gets its record later shows the thread', async (t) => {
 })
 
 test('an API that cannot be reached is reported in the console with advice, and can be retried', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Hello.')
   /** @type {string[]} */
   let told = []
   const { page } = await w.open(t, {
-    record,
+    comment: 'Hello.',
     ready: false,
     prepare: async (page) => {
       told = watchConsole(page)
@@ -128,10 +126,8 @@ test('the writer of a rejected comment sees the reason and the note, and no one 
 })
 
 test('if storage throws, visitors can still read, write and like', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Hello.')
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('The operation is insecure.', 'SecurityError') } })`
-  const { page, errors } = await w.open(t, { record, who: w.service.ada, init })
+  const { page, id, errors } = await w.open(t, { comment: 'Hello.', who: w.service.ada, init })
   await article(page, id).getByRole('button', { name: 'Like' }).click()
   await page.getByPlaceholder('Write a comment…').fill('Written without storage.')
   await page.getByRole('button', { name: 'Post comment' }).click()

@@ -129,9 +129,7 @@ const blocks = (page, id) =>
 
 const STRUCTURED = '## One\n\n## Two\n\n### Three\n\n# Four\n# Five\n\n> #### Six\n> ##### Seven\n>\n> first\n>\n> second\n\n- ## Eight\n- loose\n\n  item'
 test('headings in comments are blocks, and look alike', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, STRUCTURED)
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: STRUCTURED })
   assert.deepEqual(await lines(page, id), ['One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'first', 'second', 'Eight', 'loose', 'item'])
   const headings = await article(page, id).locator('.body :is(h1, h2, h3, h4, h5, h6)').evaluateAll((all) => all.map((heading) => {
     const { display, fontSize, fontWeight, letterSpacing } = getComputedStyle(heading)
@@ -142,9 +140,7 @@ test('headings in comments are blocks, and look alike', async (t) => {
 })
 
 test('paragraphs in quotes and lists have space between them', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, '> first\n>\n> second\n\n- loose\n\n  item')
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: '> first\n>\n> second\n\n- loose\n\n  item' })
   for (const parent of ['blockquote', 'li']) {
     const [first, second] = await article(page, id).locator(`.body ${parent} > p`).evaluateAll((all) => all.map((p) => p.getBoundingClientRect().toJSON()))
     assert.ok(second.top - first.bottom >= 4, `${parent}: ${first.bottom} ${second.top}`)

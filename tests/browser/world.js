@@ -235,17 +235,20 @@ export function world(settings, flags) {
    * @param {{
    *   record?: string, who?: string | null, attributes?: string, html?: string, head?: string, hash?: string, host?: string, lang?: string, dir?: string,
    *   headers?: Record<string, string>, path?: string, context?: import('playwright-core').BrowserContextOptions, init?: string,
-   *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>, service?: Service,
-   * }} options `ready: false` does not wait for the thread; `service`: another one than the world's
+   *   ready?: boolean, prepare?: (page: import('playwright-core').Page) => Promise<any>, service?: Service, comment?: string, by?: string | null,
+   * }} options `ready: false` does not wait for the thread; `service`: another one than the world's; `comment`: the text of a first
+   * comment, by this token or by Ada
    */
   async function open(t, options) {
-    const { record, who, attributes = '', hash = '', host, init, ready = true, prepare, service: { api } = service } = options
+    const { comment, by, record = comment && newRecord(), service: from = service } = options
+    const { who, attributes = '', hash = '', host, init, ready = true, prepare } = options
+    const { id } = comment ? await from.comment(`${record}`, comment, { who: by }) : { id: 0 }
     const context = await browser.newContext({ viewport: { width: 900, height: 900 }, ...options.context })
     t?.after(() => context.close())
     // No request leaves this machine.
     await context.route(/^https:/, (route) => route.fulfill({ contentType: 'image/png', body: PIXEL }))
     context.setDefaultTimeout(10_000)
-    await fromDisk(context, api)
+    await fromDisk(context, from.api)
     const page = await context.newPage()
     /** @type {string[]} */
     const errors = []
@@ -257,7 +260,7 @@ export function world(settings, flags) {
     const url = add({ html: record ? thread + auth : '', ...options, ...(options.html && { html: options.html }) })
     await page.goto((host ? url.replace('127.0.0.1', host) : url) + hash)
     if (ready && record) await page.locator('comment-thread h2').first().waitFor()
-    return { page, context, errors, url, thread: page.locator('comment-thread') }
+    return { page, context, errors, url, thread: page.locator('comment-thread'), record: `${record}`, id }
   }
 
   /**

@@ -17,9 +17,7 @@ function watch(page) {
 const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
 
 test('a visitor who reads and likes loads no writer', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'One.', by: w.service.bob, who: w.service.ada })
   const asked = watch(page)
   await article(page, id).getByRole('button', { name: 'Like' }).click()
   await article(page, id).getByRole('button', { name: 'Like 1' }).waitFor()
@@ -29,9 +27,7 @@ test('a visitor who reads and likes loads no writer', async (t) => {
 for (const way of /** @type {const} */ (['hover', 'focus'])) {
   for (const place of ['the composer', 'a reply', 'a menu']) {
     test(`a visitor who comes to ${place} by ${way} has the writer loaded`, async (t) => {
-      const record = newRecord()
-      const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
-      const { page } = await w.open(t, { record, who: w.service.ada })
+      const { page, id } = await w.open(t, { comment: 'One.', by: w.service.bob, who: w.service.ada })
       const button = (/** @type {string} */ name) => article(page, id).getByRole('button', { name })
       const target = place === 'the composer' ? composer(page) : place === 'a reply' ? button('Reply') : button('More')
       const loading = page.waitForResponse(WRITER)
@@ -103,8 +99,7 @@ test('a guest who sends before the writer module has arrived has to enter a name
 })
 
 test('if the writer module doesn’t load, a message is shown, the text is kept, and the next press retries', async (t) => {
-  const record = newRecord()
-  const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
+  const { page, errors } = await w.open(t, { record: newRecord(), who: w.service.ada, prepare: (page) => page.route(WRITER, (route) => route.abort()) })
   await composer(page).fill('Not lost.')
   // Typing has cleared the previous message.
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -117,12 +112,10 @@ test('if the writer module doesn’t load, a message is shown, the text is kept,
 })
 
 test('a writer module that doesn’t fit the page counts as one that didn’t load', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'One.', { who: w.service.bob })
   const body = 'export default (fit) => { if (fit !== "another") throw Error("The page has another version.") }'
   const headers = { 'access-control-allow-origin': '*' }
   const prepare = (/** @type {import('playwright-core').Page} */ page) => page.route(WRITER, (route) => route.fulfill({ contentType: 'text/javascript', headers, body }))
-  const { page, errors } = await w.open(t, { record, who: w.service.ada, prepare })
+  const { page, id, errors } = await w.open(t, { comment: 'One.', by: w.service.bob, who: w.service.ada, prepare })
   await composer(page).fill('Not lost.')
   // Typing has cleared the previous message.
   await page.getByRole('button', { name: 'Post comment' }).click()

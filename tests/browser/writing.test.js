@@ -39,9 +39,7 @@ test('a new comment includes the title and the canonical URL of its page, and a 
 })
 
 test('a reply appears below its comment; giving up returns the focus and keeps the text', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.bob })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.bob })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   const text = page.getByPlaceholder('Write a reply…')
   await text.fill('Almost')
@@ -84,9 +82,7 @@ test('an edit is shown at once, and a deletion asks for confirmation and moves t
 })
 
 test('a deletion that has begun ignores a second press and can’t be canceled', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Gone soon.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Gone soon.', who: w.service.ada })
   /** @type {number[]} */
   const answers = []
   page.on('response', (response) => response.request().method() === 'DELETE' && answers.push(response.status()))
@@ -148,9 +144,7 @@ test('a deleted comment keeps its place above replies, and goes with the last of
 })
 
 test('a like is shown before the response, and reverted if the API refuses it', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Likeable.')
-  const { page, context } = await w.open(t, { record, who: w.service.bob })
+  const { page, id, context } = await w.open(t, { comment: 'Likeable.', who: w.service.bob })
   const like = article(page, id).getByRole('button', { name: /^Like/ })
   const answer = await hold(page, /\/like$/)
   await like.click()
@@ -167,9 +161,7 @@ test('a like is shown before the response, and reverted if the API refuses it', 
 })
 
 test('a comment is reported once, with a reason', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Buy this.')
-  const { page } = await w.open(t, { record })
+  const { page, id } = await w.open(t, { comment: 'Buy this.' })
   await choose(page, id, 'Report')
   await page.getByRole('radio', { name: 'Offensive' }).check()
   await page.getByLabel('Details (optional)').fill('See for yourself.')
@@ -185,8 +177,7 @@ test('a comment is reported once, with a reason', async (t) => {
 })
 
 test('a guest enters a name, which is stored on the device, and an address, which isn’t', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record })
+  const { page } = await w.open(t, { record: newRecord() })
   await page.getByPlaceholder('Write a comment…').fill('From a guest.')
   await page.getByLabel('Your name').fill('Zoë')
   await page.getByLabel('Your e-mail address').fill('zoe@example.org')
@@ -226,9 +217,7 @@ test('a draft outlives the page, separately for each thread, until it is sent', 
 const becoming = (page, auth) => rebuilding(page, () => become(page.locator('comment-thread'), auth))
 
 test('a draft is shown only to its visitor on a device that others also use', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   const [text, answer] = [page.getByPlaceholder('Write a comment…'), page.getByPlaceholder('Write a reply…')]
   await text.fill('Between us')
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
@@ -248,8 +237,7 @@ test('a draft is shown only to its visitor on a device that others also use', as
 })
 
 test('text that a guest has typed is kept when they sign in, and then belongs to the member', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record })
+  const { page } = await w.open(t, { record: newRecord() })
   const text = page.getByPlaceholder('Write a comment…')
   await text.fill('What I think')
   await becoming(page, w.service.ada)
@@ -527,9 +515,7 @@ test('a comment whose image fails while it is sent is posted with it by the next
 })
 
 test('an image that is added while a comment or an edit is sent stays for the next one', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Mine.', who: w.service.ada })
   const text = page.getByPlaceholder('Write a comment…')
   const send = page.getByRole('button', { name: 'Post comment' })
   await text.fill('First.')
@@ -562,9 +548,7 @@ test('an image that is added while a comment or an edit is sent stays for the ne
 })
 
 test('a reply that is put aside while it is sent has its image', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Mine.', who: w.service.ada })
   const release = await hold(page, /\/media$/)
   await article(page, id).getByRole('button', { name: 'Reply' }).first().click()
   const form = article(page, id).locator('form')
@@ -595,9 +579,7 @@ test('an image that is chosen offline stays with the text, and is uploaded when 
 })
 
 test('a reply and an edit that are put aside keep their images and descriptions', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Mine.', who: w.service.ada })
   const form = article(page, id).locator('form')
   const [reply, edit] = [() => article(page, id).getByRole('button', { name: 'Reply' }).first().click(), () => choose(page, id, 'Edit')]
   for (const [open, send, close] of /** @type {const} */ ([
@@ -621,9 +603,7 @@ test('a reply and an edit that are put aside keep their images and descriptions'
 })
 
 test('a reply with an image that is put aside shows no lost connection once there is one again', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  const { page, context } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, context } = await w.open(t, { comment: 'Mine.', who: w.service.ada })
   const reply = () => article(page, id).getByRole('button', { name: 'Reply' }).first().click()
   const form = article(page, id).locator('form')
   const notice = form.getByText('No connection. Your draft is saved.')
@@ -695,9 +675,7 @@ test('actions that the page’s visitor may not perform are not offered', async 
 })
 
 test('a reply that is being written survives a change of the visitor', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.' })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('As a guest, then signed in')
   await become(thread, w.service.bob)
@@ -706,9 +684,7 @@ test('a reply that is being written survives a change of the visitor', async (t)
 })
 
 test('an edit that is being written survives a new token as an edit', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Teh text.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Teh text.', who: w.service.ada })
   await choose(page, id, 'Edit')
   await article(page, id).locator('textarea').fill('The text.')
   const first = await article(page, id).elementHandle()
@@ -720,9 +696,7 @@ test('an edit that is being written survives a new token as an edit', async (t) 
 })
 
 test('after the last comment of a thread was deleted the focus is in the editor', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Only one.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Only one.', who: w.service.ada })
   await deleteComment(page, id)
   await article(page, id).waitFor({ state: 'detached' })
   await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.activeElement?.matches('textarea'))

@@ -61,8 +61,7 @@ test('a comment isn’t sent under the name of a user who signs in before its im
 })
 
 test('a composer that is rendered again keeps its images', async (t) => {
-  const record = newRecord()
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, thread } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await composer(page).fill('Look:')
   await chooseImage(page)
   await page.getByLabel('Describe the image').fill('A cat')
@@ -76,9 +75,7 @@ test('a composer that is rendered again keeps its images', async (t) => {
 })
 
 test('a reply that is rendered again keeps its image, which can still be removed', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   const form = article(page, id).locator('form')
   await form.locator('textarea').fill('Look:')
@@ -121,9 +118,7 @@ test('a comment that is being sent is not offered again when the thread is rende
 })
 
 test('a reply that is put aside while it is sent shows so when it is opened again, and closes once it has arrived', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   const open = () => article(page, id).getByRole('button', { name: 'Reply', exact: true }).first().click()
   const form = article(page, id).locator('form')
   await open()
@@ -143,9 +138,7 @@ test('a reply that is put aside while it is sent shows so when it is opened agai
 })
 
 test('a failure is reported if the reply is put aside while it is sent', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   const form = article(page, id).locator('form')
   await form.locator('textarea').fill('Once.')
@@ -204,9 +197,7 @@ test('after a long comment is sent, no character count is shown', async (t) => {
 })
 
 test('a report with a corrected text is accepted after its first response was lost', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Rude.', { who: w.service.bob })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Rude.', by: w.service.bob, who: w.service.ada })
   await choose(page, id, 'Report')
   await page.getByPlaceholder('Details').fill('Rdue.')
   await page.route(/\/report$/, async (route) => {
@@ -221,9 +212,7 @@ test('a report with a corrected text is accepted after its first response was lo
 })
 
 test('a comment or a reply whose response was lost is sent with its key from the next composer, too', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, record, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   const lose = () => page.route(/\/comments$/, async (route) => {
     await route.fetch()
     await route.abort()
@@ -251,9 +240,7 @@ test('a comment or a reply whose response was lost is sent with its key from the
 })
 
 test('a text that is changed after its response was lost is posted too', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record })
+  const { page, record, id } = await w.open(t, { comment: 'Ask me.' })
   const lose = () => page.route(/\/comments$/, async (route) => {
     await route.fetch()
     await route.abort()
@@ -296,9 +283,7 @@ test('two images without text are two comments', async (t) => {
 })
 
 test('a reply that is open when the thread is rendered again takes no focus from the host page', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await thread.evaluate((element) => element.before(Object.assign(document.createElement('input'), { id: 'own' })))
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.locator('article textarea').fill('Mine')
@@ -310,9 +295,7 @@ test('a reply that is open when the thread is rendered again takes no focus from
 })
 
 test('a reply has the focus even if the element of the host page can have it', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.ada, attributes: 'tabindex="0"' })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.ada, attributes: 'tabindex="0"' })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').and(page.locator(':focus')).waitFor()
 })
@@ -326,8 +309,7 @@ test('a comment is posted though a browser extension has put an element behind t
 })
 
 test('an image whose upload fails for now stays, and is sent with the next try', async (t) => {
-  const record = newRecord()
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.route(/\/media$/, (route) => route.fulfill({ status: 503, body: '{}' }), { times: 1 })
   await composer(page).fill('Look:')
   await chooseImage(page)
@@ -338,9 +320,7 @@ test('an image whose upload fails for now stays, and is sent with the next try',
 })
 
 test('typing continues in the same place when the thread is rendered again', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('A reply.')
   await composer(page).pressSequentially('Hello ')
@@ -352,9 +332,7 @@ test('typing continues in the same place when the thread is rendered again', asy
 })
 
 test('a report that is being written stays when the thread is rendered again, and is sent under no other name', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Rude.', { who: w.service.bob })
-  const { page, thread } = await w.open(t, { record, who: w.service.ada, attributes: 'theme="dark"' })
+  const { page, id, thread } = await w.open(t, { comment: 'Rude.', by: w.service.bob, who: w.service.ada, attributes: 'theme="dark"' })
   await choose(page, id, 'Report')
   await page.getByPlaceholder('Details').fill('A long explanation')
   await rebuilding(page, () => become(thread, token(99, 'Zoe')))
@@ -377,9 +355,7 @@ test('Escape in the preview leaves a composer that can be opened', async (t) => 
 })
 
 test('a composer that is put aside while it is sent closes no other, and a hidden failure is reported', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Mine.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Mine.', who: w.service.ada })
   const form = article(page, id).locator('form')
   await choose(page, id, 'Edit')
   await form.locator('textarea').fill('Changed.')
@@ -404,9 +380,7 @@ test('a composer that is put aside while it is sent closes no other, and a hidde
 })
 
 test('open replies stay when the order is changed', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page, id } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('A reply.')
   await page.getByRole('combobox').focus()
@@ -446,9 +420,7 @@ test('text that a guest has typed is inserted above the draft of the member who 
 })
 
 test('a decision doesn’t move the focus from a field, and isn’t sent under another name', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Decide.')
-  const { page, thread } = await w.open(t, { record, who: w.service.moderator })
+  const { page, id, thread } = await w.open(t, { comment: 'Decide.', who: w.service.moderator })
   await choose(page, id, 'Reject')
   await composer(page).pressSequentially('typing ')
   await page.getByText('Saved').waitFor()
@@ -476,9 +448,7 @@ test('Enter in the description of an image doesn’t send the comment', async (t
 })
 
 test('people are no longer offered once the caret is placed elsewhere', async (t) => {
-  const record = newRecord()
-  await w.service.comment(record, 'Here.', { who: token(54, 'Zoe Four') })
-  const { page } = await w.open(t, { record, who: w.service.ada })
+  const { page } = await w.open(t, { comment: 'Here.', by: token(54, 'Zoe Four'), who: w.service.ada })
   await composer(page).fill('First line\n')
   await composer(page).pressSequentially('@zoe')
   await page.locator('.people [role=option]').first().waitFor()
@@ -572,9 +542,7 @@ test('a comment is posted once from two tabs with the same draft', async (t) => 
 })
 
 test('a reply that was sent from another tab is posted and counted once', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, context } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, context } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   await page.getByPlaceholder('Write a reply…').fill('Once.')
   const other = await context.newPage()
@@ -617,9 +585,7 @@ test('a comment whose token is refused is not sent under the name of another use
 })
 
 test('the caret and the selection stay when the thread is rendered again', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Ask me.')
-  const { page, thread } = await w.open(t, { record, who: w.service.ada })
+  const { page, id, thread } = await w.open(t, { comment: 'Ask me.', who: w.service.ada })
   await article(page, id).getByRole('button', { name: 'Reply' }).click()
   for (const text of [page.locator('article textarea'), page.locator('form:not(article *) textarea')]) {
     await text.fill('one two three')
@@ -635,8 +601,7 @@ test('the caret and the selection stay when the thread is rendered again', async
 })
 
 test('the name and address that a guest has typed stay when the thread is rendered again', async (t) => {
-  const record = newRecord()
-  const { page, thread } = await w.open(t, { record })
+  const { page, thread } = await w.open(t, { record: newRecord() })
   await composer(page).fill('Hello.')
   const [name, email] = ['Your name', 'Your e-mail address'].map((label) => page.getByLabel(label))
   await name.fill('Gus')
@@ -648,9 +613,7 @@ test('the name and address that a guest has typed stay when the thread is render
 })
 
 test('a decision in a thread that is rendered again can still be undone, and is sent once', async (t) => {
-  const record = newRecord()
-  const { id } = await w.service.comment(record, 'Decide.')
-  const { page, thread } = await w.open(t, { record, who: w.service.moderator })
+  const { page, id, thread } = await w.open(t, { comment: 'Decide.', who: w.service.moderator })
   /** @type {string[]} */
   const sent = []
   page.on('request', (request) => request.method() === 'POST' && sent.push(request.url()))
