@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answering, article, chooseImage, focusedComment, hold, newRecord, PIXEL, Service, token, world } from './world.js'
+import { answering, article, chooseImage, composer, focusedComment, hold, newRecord, PIXEL, Service, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 /** Turns animations off, so that heights can be compared. */
@@ -8,7 +8,6 @@ const STILL = /** @type {const} */ ({ reducedMotion: 'reduce' })
 const cors = { 'access-control-allow-origin': '*' }
 
 /** @typedef {import('playwright-core').Page} Page */
-const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const form = (/** @type {Page} */ page) => page.locator('form')
 const toast = (/** @type {Page} */ page) => page.locator('[part~=toast]')
 const heightOf = async (/** @type {Page} */ page) => (await form(page).boundingBox())?.height ?? 0
@@ -20,32 +19,32 @@ test('the composer is one line with the visitor’s initials until it is focused
   assert.ok(await form(page).locator('.avatar').isVisible())
   assert.equal(await page.getByRole('button', { name: 'Post comment' }).isVisible(), false)
   for (const close of [() => page.keyboard.press('Escape'), () => page.getByRole('button', { name: 'Cancel' }).click()]) {
-    await field(page).focus()
+    await composer(page).focus()
     await page.getByText('Posting as Ada Lovelace').waitFor()
     assert.ok(((await page.locator('.editor').boundingBox())?.height ?? 0) >= 92)
     assert.ok(await page.getByRole('button', { name: 'Post comment' }).isVisible())
     await close()
     assert.equal(await heightOf(page), line)
   }
-  await field(page).fill('Half a thou')
+  await composer(page).fill('Half a thou')
   await page.reload()
-  await field(page).waitFor()
+  await composer(page).waitFor()
   assert.ok((await heightOf(page)) > 92, 'a draft is open')
 })
 
 test('the box grows with its text', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  await field(page).fill('One.')
-  const before = (await field(page).boundingBox())?.height ?? 0
-  await field(page).fill('One.\n'.repeat(10))
-  assert.ok(((await field(page).boundingBox())?.height ?? 0) > before + 50)
+  await composer(page).fill('One.')
+  const before = (await composer(page).boundingBox())?.height ?? 0
+  await composer(page).fill('One.\n'.repeat(10))
+  assert.ok(((await composer(page).boundingBox())?.height ?? 0) > before + 50)
 })
 
 test('after a comment is sent, the composer collapses to one line, and a toast confirms it for five seconds', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada, context: STILL })
   await page.clock.install()
   const line = await heightOf(page)
-  await field(page).fill('One.')
+  await composer(page).fill('One.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await toast(page).getByText('Comment posted').waitFor()
   assert.equal(await toast(page).getAttribute('role'), 'status')
@@ -59,7 +58,7 @@ test('after a comment is sent, the composer collapses to one line, and a toast c
 test('a toast stays while the pointer is over it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.clock.install()
-  await field(page).fill('One.')
+  await composer(page).fill('One.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await toast(page).hover()
   await page.clock.runFor(20_000)
@@ -71,14 +70,14 @@ test('a toast stays while the pointer is over it', async (t) => {
 
 test('when offline, the text is kept with a notice, and a restored connection shows a notice but sends nothing', async (t) => {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  await field(page).fill('Not lost.')
+  await composer(page).fill('Not lost.')
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   await context.setOffline(true)
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByRole('alert').getByText('No connection. Your draft is saved.').waitFor()
   await context.setOffline(false)
   await toast(page).getByText('Back online').waitFor()
-  assert.equal(await field(page).inputValue(), 'Not lost.')
+  assert.equal(await composer(page).inputValue(), 'Not lost.')
   assert.equal(await page.locator('article').count(), 0)
 })
 
@@ -117,7 +116,7 @@ test('a token that is refused at the start causes a notice, and guests may still
   const asked = page.evaluate(() => new Promise((resolve) => addEventListener('comment-sign-in', () => resolve(true))))
   await notice.getByRole('button', { name: 'Sign in' }).click()
   assert.equal(await asked, true)
-  await field(page).fill('As a guest.')
+  await composer(page).fill('As a guest.')
   await page.getByLabel('Your name').fill('Zoë')
   await page.getByLabel('Your e-mail address').fill('zoe@example.org')
   await page.getByRole('button', { name: 'Post comment' }).click()
@@ -129,31 +128,31 @@ test('a token that is refused at the start causes a notice, and guests may still
 test('a session that ends while the visitor writes keeps the text, and shows the guest form', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.route(/\/comments$/, (route) => route.fulfill({ status: 401, headers: cors, json: { message: 'No.', code: 'unauthenticated', errors: {} } }), { times: 1 })
-  await field(page).fill('Still me.')
+  await composer(page).fill('Still me.')
   await page.getByRole('button', { name: 'Post comment' }).click()
   await page.getByText('Your session has ended').waitFor()
-  assert.equal(await field(page).inputValue(), 'Still me.')
-  await field(page).focus()
+  assert.equal(await composer(page).inputValue(), 'Still me.')
+  await composer(page).focus()
   await page.getByLabel('Your name').waitFor()
   // The text is still in the field after signing in again.
   await page.locator('comment-thread').evaluate((element, auth) => Object.assign(element, { auth }), token(7, 'Ada Lovelace', { jti: 'again' }))
   await page.locator('[part~=notice]').waitFor({ state: 'detached' })
-  assert.equal(await field(page).inputValue(), 'Still me.')
+  assert.equal(await composer(page).inputValue(), 'Still me.')
 })
 
 test('guests see which fields are optional and not published', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })
-  await field(page).focus()
+  await composer(page).focus()
   const label = page.locator('.names label').nth(1)
   assert.match((await label.textContent()) ?? '', /^Your e-mail address · not published$/)
   const optional = await w.open(t, { record: newRecord(), prepare: answering((json) => Object.assign(json.ui.guest, { require_email: false, show_gravatar: false })) })
-  await field(optional.page).focus()
+  await composer(optional.page).focus()
   assert.match((await optional.page.locator('.names label').nth(1).textContent()) ?? '', /^Your e-mail address · optional, not published$/)
 })
 
 test('a sent text is no longer a draft, but text written since in another tab is', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  const text = page.getByPlaceholder('Write a comment…')
+  const text = composer(page)
   const post = page.getByRole('button', { name: 'Post comment' })
   await text.fill('Here.')
   await page.evaluate(() => {
@@ -176,7 +175,7 @@ test('if storage throws, drafts last as long as the page', async (t) => {
   const record = newRecord()
   const init = `Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('No.', 'SecurityError') } })`
   const { page, errors } = await w.open(t, { record, who: w.service.ada, init })
-  await field(page).fill('Half a thou')
+  await composer(page).fill('Half a thou')
   const thread = page.locator('comment-thread')
   await thread.evaluate((element, record) => element.setAttribute('record', record), newRecord())
   await page.waitForFunction(() => document.querySelector('comment-thread')?.shadowRoot?.querySelector('textarea')?.value === '')
@@ -188,7 +187,7 @@ test('if storage throws, drafts last as long as the page', async (t) => {
 test('an upload shows its progress and can be removed, and sending waits for it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const release = await hold(page, /\/media$/)
-  await field(page).fill('Look.')
+  await composer(page).fill('Look.')
   for (const name of ['cat.png', 'dog.png']) await chooseImage(page, name)
   await page.getByRole('progressbar').nth(1).waitFor()
   await page.getByRole('button', { name: 'Delete: dog.png' }).click()
@@ -202,7 +201,7 @@ test('an upload shows its progress and can be removed, and sending waits for it'
 test('an image that is dropped on the folded composer opens it', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const drag = (/** @type {string} */ type) =>
-    field(page).evaluate(
+    composer(page).evaluate(
       (text, { type, bytes }) => {
         const dataTransfer = new DataTransfer()
         dataTransfer.items.add(new File([Uint8Array.from(bytes)], 'cat.png', { type: 'image/png' }))
@@ -215,7 +214,7 @@ test('an image that is dropped on the folded composer opens it', async (t) => {
     await page.getByRole('button', { name: 'Bold' }).waitFor()
     await drag('drop')
     await page.getByLabel('Describe the image').nth(images - 1).waitFor()
-    await field(page).press('Escape')
+    await composer(page).press('Escape')
     await page.getByLabel('Describe the image').first().waitFor({ state: 'hidden' })
   }
 })
@@ -223,12 +222,12 @@ test('an image that is dropped on the folded composer opens it', async (t) => {
 test('a mention offers the thread’s writers first, at the caret', async (t) => {
   await w.service.call('GET', 'ui', token(61, 'Quentin A'))
   const { page } = await w.open(t, { comment: 'Hello.', by: token(62, 'Quentin Z'), who: w.service.ada })
-  await field(page).focus()
+  await composer(page).focus()
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   await page.keyboard.type('Some words before @quen')
   await page.locator('[role=option]').nth(1).waitFor()
   assert.match((await page.locator('[role=option]').first().textContent()) ?? '', /Quentin Z$/)
-  const [list, text] = [await page.locator('[role=listbox]').boundingBox(), await field(page).boundingBox()]
+  const [list, text] = [await page.locator('[role=listbox]').boundingBox(), await composer(page).boundingBox()]
   assert.ok((list?.x ?? 0) > (text?.x ?? 0) + 80 && (list?.y ?? 0) < (text?.y ?? 0) + 60, JSON.stringify({ list, text }))
 })
 
@@ -238,23 +237,23 @@ test('a guest is offered the thread’s writers, without a request', async (t) =
   const searches = []
   page.on('request', (request) => request.url().includes('/users') && searches.push(request.url()))
   await page.clock.install()
-  await field(page).focus()
+  await composer(page).focus()
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   await page.keyboard.type('Hello @bo')
   await page.locator('[role=option]').getByText('Bob').waitFor()
   await page.clock.runFor(1_000)
   await page.keyboard.press('Enter')
-  assert.equal(await field(page).inputValue(), 'Hello @bob ')
+  assert.equal(await composer(page).inputValue(), 'Hello @bob ')
   assert.deepEqual(searches, [])
 })
 
 test('emoji are chosen by arrow keys, and Escape returns the focus', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
-  await field(page).focus()
+  await composer(page).focus()
   const opener = page.getByRole('button', { name: 'Emoji', exact: true })
   await opener.click()
   for (const key of ['ArrowRight', 'ArrowDown', 'ArrowLeft', 'Enter']) await page.keyboard.press(key)
-  assert.equal(await field(page).inputValue(), '🙂')
+  assert.equal(await composer(page).inputValue(), '🙂')
   await opener.click()
   await page.keyboard.press('Escape')
   assert.equal(await page.locator('.emoji').isVisible(), false)

@@ -1,18 +1,17 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { typedAt } from '../../functions/ui/embed/writer/handles.js'
-import { hold, newRecord, token, world } from './world.js'
+import { composer, hold, newRecord, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 /** @typedef {import('playwright-core').Page} Page */
-const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const options = (/** @type {Page} */ page) => page.locator('[role=option]')
 
 /** @param {import('node:test').TestContext} t @param {string | null} who */
 async function writing(t, who, record = newRecord()) {
   const { page } = await w.open(t, { record, who })
-  await field(page).focus()
+  await composer(page).focus()
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   return page
 }
@@ -20,7 +19,7 @@ async function writing(t, who, record = newRecord()) {
 /** Types a text, and returns the people offered for it once the search has ended. @param {Page} page @param {string} text */
 async function offered(page, text) {
   const found = page.waitForResponse(/\/users\?/)
-  await field(page).fill(text)
+  await composer(page).fill(text)
   await found
   return options(page).locator('span:last-child').allTextContents()
 }
@@ -28,10 +27,10 @@ async function offered(page, text) {
 test('a person with a name in any script is offered and linked in text without spaces, and no one else is', async (t) => {
   for (const [id, name] of /** @type {const} */ ([[71, '李雷'], [72, '韩梅梅'], [73, '!!']])) await w.service.call('GET', 'ui', token(id, name))
   const page = await writing(t, w.service.ada)
-  await field(page).fill('谢谢＠李')
+  await composer(page).fill('谢谢＠李')
   await options(page).getByText('李雷').waitFor()
   await page.keyboard.press('Enter')
-  assert.equal(await field(page).inputValue(), '谢谢@李雷 ')
+  assert.equal(await composer(page).inputValue(), '谢谢@李雷 ')
   await page.keyboard.type('!')
   await page.keyboard.press('Control+Enter')
   const link = page.locator('article .body a')
@@ -42,10 +41,10 @@ test('a person with a name in any script is offered and linked in text without s
 test('a person with symbols around the name is mentioned by the inserted text, even between underscores', async (t) => {
   await w.service.call('GET', 'ui', token(74, '★さくら★'))
   const page = await writing(t, w.service.ada)
-  await field(page).fill('_Hello @さく')
+  await composer(page).fill('_Hello @さく')
   await options(page).waitFor()
   await page.keyboard.press('Enter')
-  assert.equal(await field(page).inputValue(), '_Hello @_さくら\\_ ')
+  assert.equal(await composer(page).inputValue(), '_Hello @_さくら\\_ ')
   await page.keyboard.press('Control+Enter')
   assert.equal(await page.locator('article .body a').textContent(), '@_さくら_')
 })
@@ -55,9 +54,9 @@ test('nothing is offered where the service links no one', async (t) => {
   await offered(page, '@ada')
   await options(page).first().waitFor()
   for (const text of ['foo@ada', '`@ada|`', '```\n@ada', 'https://a.example/@ada', '_@ada', '@@ada', '@_']) {
-    await field(page).fill(text.replace('|', ''))
-    if (text.includes('|')) await field(page).press('ArrowLeft')
-    await field(page).dispatchEvent('input')
+    await composer(page).fill(text.replace('|', ''))
+    if (text.includes('|')) await composer(page).press('ArrowLeft')
+    await composer(page).dispatchEvent('input')
     assert.equal(await options(page).filter({ visible: true }).count(), 0, text)
   }
 })
@@ -119,12 +118,12 @@ test('a writer whose name begins with İ is offered after an i', async (t) => {
   await w.service.comment(record, 'Hello.', { who: token(90, 'İpek İnce') })
   const page = await writing(t, null, record)
   for (const typed of ['ip', 'İp', 'inc']) {
-    await field(page).fill(`@${typed}`)
+    await composer(page).fill(`@${typed}`)
     await options(page).getByText('İpek').waitFor()
   }
   await page.keyboard.press('Enter')
   await page.keyboard.press('Backspace')
-  assert.equal(await field(page).inputValue(), '@i̇pek_i̇nce')
+  assert.equal(await composer(page).inputValue(), '@i̇pek_i̇nce')
 })
 
 test('text that an input method commits is searched for, and the key that commits it picks no one', async (t) => {
@@ -132,16 +131,16 @@ test('text that an input method commits is searched for, and the key that commit
   await w.service.comment(record, 'Hello.', { who: token(75, '王芳') })
   const page = await writing(t, null, record)
   const session = await page.context().newCDPSession(page)
-  await field(page).fill('你好@')
+  await composer(page).fill('你好@')
   await session.send('Input.imeSetComposition', { text: '王', selectionStart: 1, selectionEnd: 1 })
   assert.equal(await options(page).filter({ visible: true }).count(), 0)
   await session.send('Input.insertText', { text: '王' })
   await options(page).getByText('王芳').waitFor()
   // Safari sends the key after the end of the composition.
-  await field(page).evaluate((text) => text.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true })))
-  assert.equal(await field(page).inputValue(), '你好@王')
+  await composer(page).evaluate((text) => text.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229, bubbles: true, cancelable: true })))
+  assert.equal(await composer(page).inputValue(), '你好@王')
   await page.keyboard.press('Enter')
-  assert.equal(await field(page).inputValue(), '你好@王芳 ')
+  assert.equal(await composer(page).inputValue(), '你好@王芳 ')
 })
 
 test('only Enter and Tab alone pick a person, and Ctrl+Enter sends what is written', async (t) => {
@@ -150,10 +149,10 @@ test('only Enter and Tab alone pick a person, and Ctrl+Enter sends what is writt
   for (const [key, expected] of [['Enter', 'Hi @bob '], ['Tab', 'Hi @bob '], ['Shift+Enter', 'Hi @bo\n'], ['Shift+Tab', 'Hi @bo'], ['Control+Enter', 'Hi @bo']]) {
     const page = await writing(t, w.service.ada, record)
     const release = await hold(page, /\/comments$/)
-    await field(page).fill('Hi @bo')
+    await composer(page).fill('Hi @bo')
     await options(page).getByText('Bob').waitFor()
     await page.keyboard.press(key)
-    assert.equal(await field(page).inputValue(), expected, key)
+    assert.equal(await composer(page).inputValue(), expected, key)
     assert.equal(await options(page).filter({ visible: true }).count(), 0, key)
     release()
   }
@@ -164,7 +163,7 @@ test('people are no longer offered once keys move the caret or select text', asy
   await w.service.comment(record, 'Hello.', { who: w.service.bob })
   const page = await writing(t, w.service.ada, record)
   for (const key of ['ArrowLeft', 'ArrowRight', 'Home', 'End', 'Shift+ArrowLeft', 'Alt+ArrowLeft', 'Control+ArrowLeft']) {
-    await field(page).fill('Hi @bo')
+    await composer(page).fill('Hi @bo')
     await options(page).getByText('Bob').waitFor()
     await page.keyboard.press(key)
     assert.equal(await options(page).filter({ visible: true }).count(), 0, key)
@@ -179,17 +178,17 @@ test('people are offered at the caret in paragraphs of either direction', async 
   await w.service.call('GET', 'ui', token(76, 'Yusuf'))
   const page = await writing(t, w.service.ada)
   for (const [text, isRight] of /** @type {const} */ ([['مرحبا @yus', true], ['Hello\nمرحبا @yus', true], ['مرحبا\nHello @yus', false]])) {
-    await field(page).fill('')
-    await field(page).fill(text)
+    await composer(page).fill('')
+    await composer(page).fill(text)
     await options(page).waitFor()
-    const [list, box] = [await page.locator('[role=listbox]').boundingBox(), await field(page).boundingBox()]
+    const [list, box] = [await page.locator('[role=listbox]').boundingBox(), await composer(page).boundingBox()]
     assert.equal((list?.x ?? 0) > (box?.x ?? 0) + (box?.width ?? 0) / 2, isRight, `${text}: ${JSON.stringify([list, box])}`)
   }
 })
 
 test('a guest’s address may be of any script', async (t) => {
   const page = await writing(t, null)
-  await field(page).fill('Hello')
+  await composer(page).fill('Hello')
   await page.getByLabel('Your name').fill('प्रिया')
   await page.getByLabel(/^Your e-mail address/).fill('संपर्क@डाटामेल.भारत')
   await page.getByRole('button', { name: 'Post comment' }).click()

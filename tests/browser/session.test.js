@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, choose, newRecord, PIXEL, world } from './world.js'
+import { article, choose, composer, newRecord, PIXEL, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true', SVC_GUEST_LIKES: 'true' })
 
 /** @typedef {import('playwright-core').Page} Page */
-const field = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const ended = (/** @type {Page} */ page) => page.locator('[part~=notice]').getByText('Your session has ended')
 const REFUSAL = { status: 401, headers: { 'access-control-allow-origin': '*' }, json: { message: 'No.', code: 'unauthenticated', errors: {} } }
 
@@ -24,7 +23,7 @@ test('after a search of names was refused a comment is not sent as a guest’s: 
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const searched = await refuse(page, /\/users\?/)
   const posted = await refuse(page, /\/comments$/)
-  await field(page).focus()
+  await composer(page).focus()
   await page.getByRole('button', { name: 'Bold' }).waitFor()
   const refused = page.waitForResponse(/\/users\?/)
   await page.keyboard.type('Hello @bo')
@@ -34,8 +33,8 @@ test('after a search of names was refused a comment is not sent as a guest’s: 
   await ended(page).waitFor()
   assert.deepEqual(searched, [`Bearer ${w.service.ada}`])
   assert.deepEqual(posted, [])
-  assert.equal(await field(page).inputValue(), 'Hello @bo there')
-  await field(page).focus()
+  assert.equal(await composer(page).inputValue(), 'Hello @bo there')
+  await composer(page).focus()
   await page.getByLabel('Your name').waitFor()
 })
 
@@ -90,11 +89,11 @@ test('a report that is refused keeps its text until its dialog is closed, which 
 test('an image that is refused shows that the session ended, and the text stays', async (t) => {
   const { page } = await w.open(t, { record: newRecord(), who: w.service.ada })
   const sent = await refuse(page, /\/media$/)
-  await field(page).fill('Look.')
+  await composer(page).fill('Look.')
   const chooser = page.waitForEvent('filechooser')
   await page.getByRole('button', { name: 'Upload an image' }).click()
   await (await chooser).setFiles({ name: 'cat.png', mimeType: 'image/png', buffer: PIXEL })
   await ended(page).waitFor()
-  assert.equal(await field(page).inputValue(), 'Look.')
+  assert.equal(await composer(page).inputValue(), 'Look.')
   assert.deepEqual(sent, [`Bearer ${w.service.ada}`])
 })

@@ -102,8 +102,11 @@ export async function blockThirdParties(page) {
 /** Waits until this element has the focus. @param {Locator} element */
 export const focused = (element) => element.and(element.page().locator(':focus')).waitFor()
 
+/** @param {Page} page @param {string} name */
+export const button = (page, name) => page.getByRole('button', { name, exact: true })
+
 /** @param {Page} page */
-export const withGitHub = (page) => page.getByRole('button', { name: 'Sign in with GitHub', exact: true })
+export const withGitHub = (page) => button(page, 'Sign in with GitHub')
 
 /** Consents or cancels at GitHub. @param {Page} page @param {'Authorize' | 'Cancel'} [answer] */
 export const decide = (page, answer = 'Authorize') => page.getByRole('link', { name: answer }).click()

@@ -1,16 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible, LOOKS } from './moderators_page.js'
-import { askForCode, blockThirdParties, chooseName, elsewhere, focused, people, signInFor } from './sign_in.js'
-import { isVisitor, newRecord, rebuilding, stickingOut, world } from './world.js'
+import { askForCode, blockThirdParties, button, chooseName, elsewhere, focused, people, signInFor } from './sign_in.js'
+import { composer, isVisitor, newRecord, rebuilding, stickingOut, world } from './world.js'
 
 const w = world(signInFor)
 const { codeFor, session, keeping, kept, expire, prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
 
-const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 const item = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('menuitem', { name, exact: true })
 
 /** Chooses an item from the account menu. @param {Page} page @param {string} name @param {string} label */

@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { askForCode, focused, people, signInFor } from './sign_in.js'
-import { newRecord, rebuilding, world } from './world.js'
+import { askForCode, button, focused, people, signInFor } from './sign_in.js'
+import { composer, newRecord, rebuilding, world } from './world.js'
 
 const w = world(signInFor)
 const { prove } = people(w)
-
-/** @typedef {import('playwright-core').Page} Page */
-
-const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 test('a visitor who replies to a comment signs in below it, and continues there', async (t) => {
   const { page, id } = await w.open(t, { comment: 'First.' })

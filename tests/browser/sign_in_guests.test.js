@@ -1,15 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { people, signInFor } from './sign_in.js'
-import { chooseImage, newRecord, world } from './world.js'
+import { button, people, signInFor } from './sign_in.js'
+import { chooseImage, composer, newRecord, world } from './world.js'
 
 const w = world((site) => ({ ...signInFor(site), SVC_ALLOW_GUESTS: 'true' }))
 const { prove } = people(w)
-
-/** @typedef {import('playwright-core').Page} Page */
-
-const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 test('one email field shows at a time, and a comment that a guest sends meanwhile waits for the sign-in, with its image', async (t) => {
   const { page } = await w.open(t, { record: newRecord() })

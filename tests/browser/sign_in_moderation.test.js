@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
 import { card, isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
-import { chooseName, people } from './sign_in.js'
+import { button, chooseName, people } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const w = world({ SVC_MODERATORS: 'email:owner@example.org,email:keys@example.org', SVC_REQUIRE_APPROVAL: 'true' }, ['--sign-in'])
@@ -12,7 +12,6 @@ const { codeFor, session, keeping, kept } = people(w)
 /** @typedef {import('playwright-core').Page} Page */
 
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 /** @param {Page} page @param {string} email */
 async function signIn(page, email) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { GitHub } from './github.js'
 import { isAccessible, LOOKS, moderatorsPage } from './moderators_page.js'
-import { chooseName, decide, failure, people, signInWithGitHub, withGitHub } from './sign_in.js'
+import { button, chooseName, decide, failure, people, signInWithGitHub, withGitHub } from './sign_in.js'
 import { newRecord, stickingOut, world } from './world.js'
 
 const github = new GitHub()
@@ -17,7 +17,6 @@ const { kept } = people(w)
 
 const MODERATOR = 7
 const PHONE = { viewport: { width: 360, height: 740 }, hasTouch: true, isMobile: true }
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 /** Returns the label of the focused field, or the text of the focused button. @param {Page} page */
 const focused = (page) =>

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { GitHub } from './github.js'
 import { isAccessible, LOOKS } from './moderators_page.js'
-import { askForCode, blockThirdParties, chooseName, decide, failure, focused, people, signInWithGitHub, withGitHub } from './sign_in.js'
-import { hold, isVisitor, newRecord, stickingOut, world } from './world.js'
+import { askForCode, blockThirdParties, button, chooseName, decide, failure, focused, people, signInWithGitHub, withGitHub } from './sign_in.js'
+import { composer, hold, isVisitor, newRecord, stickingOut, world } from './world.js'
 
 const github = new GitHub()
 await github.start()
@@ -14,9 +14,6 @@ const alone = world({ ...github.settings, SVC_SIGN_IN: 'github', SVC_PAGE_URL: '
 const { kept, prove } = people(w)
 
 /** @typedef {import('playwright-core').Page} Page */
-
-const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
-const button = (/** @type {Page} */ page, /** @type {string} */ name) => page.getByRole('button', { name, exact: true })
 
 /** Each test has a separate account at GitHub. */
 let accounts = 100

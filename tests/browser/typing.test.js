@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { isAccessible } from './moderators_page.js'
-import { hold, newRecord, stickingOut, world } from './world.js'
+import { composer, hold, newRecord, stickingOut, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
-
-const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
 
 /** Opens a page whose composer is an editor. @param {import('node:test').TestContext} t @param {object} [options] */
 async function write(t, options = {}) {
@@ -231,7 +229,7 @@ test('mistakes are shown beside their fields in the page’s language, the first
 for (const width of [900, 320]) {
   test(`the help on Markdown opens by a key or a press, fits ${width} pixels, and Escape closes it alone, with the focus back`, async (t) => {
     const { page } = await w.open(t, { record: newRecord(), context: { viewport: { width, height: 900 } } })
-    await page.getByPlaceholder('Write a comment…').fill('Half a thought')
+    await composer(page).fill('Half a thought')
     const opener = page.getByRole('button', { name: '?', exact: true })
     const help = page.getByRole('group', { name: 'Markdown' })
     await opener.press('Enter')

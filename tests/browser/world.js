@@ -323,6 +323,9 @@ export async function chooseImage(page, name = 'cat.png') {
   await page.locator('.chip').nth(chips).waitFor()
 }
 
+/** @param {import('playwright-core').Page} page */
+export const composer = (page) => page.getByPlaceholder('Write a comment…')
+
 /** @param {import('playwright-core').Page} page @param {number} id */
 export const article = (page, id) => page.locator(`#comment-${id}`)
 
@@ -343,7 +346,7 @@ export async function deleteComment(page, id) {
 
 /** Waits until the composer names this visitor. @param {import('playwright-core').Page} page @param {string} name */
 export async function isVisitor(page, name) {
-  await page.getByPlaceholder('Write a comment…').focus()
+  await composer(page).focus()
   await page.getByText(`Posting as ${name}`).waitFor()
 }
 

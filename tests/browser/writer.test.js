@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, hold, newRecord, world } from './world.js'
+import { article, composer, hold, newRecord, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
@@ -13,8 +13,6 @@ function watch(page) {
   page.on('request', (request) => WRITER.test(request.url()) && asked.push(request.url()))
   return asked
 }
-
-const composer = (/** @type {import('playwright-core').Page} */ page) => page.getByPlaceholder('Write a comment…')
 
 test('a visitor who reads and likes loads no writer', async (t) => {
   const { page, id } = await w.open(t, { comment: 'One.', by: w.service.bob, who: w.service.ada })

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { article, become, choose, chooseImage, hold, isVisitor, newRecord, rebuilding, token, world } from './world.js'
+import { article, become, choose, chooseImage, composer, hold, isVisitor, newRecord, rebuilding, token, world } from './world.js'
 
 const w = world({ SVC_ALLOW_GUESTS: 'true' })
 
 /** @typedef {import('playwright-core').Page} Page */
 /** @typedef {import('playwright-core').Locator} Locator */
 
-const composer = (/** @type {Page} */ page) => page.getByPlaceholder('Write a comment…')
 const post = (/** @type {Page} */ page) => page.getByRole('button', { name: 'Post comment' })
 /** Returns another token for Ada, as if the page had renewed it. */
 const renewed = () => token(7, 'Ada Lovelace', { jti: newRecord() })
@@ -458,9 +457,6 @@ test('people are no longer offered once the caret is placed elsewhere', async (t
   assert.equal((await composer(page).inputValue()).match(/\n/g)?.length, 2)
 })
 
-/** @param {Page} page */
-const fields = (page) => page.getByPlaceholder('Write a comment…')
-
 /** Replaces the thread with a new element, as frameworks do. @param {Page} page */
 const replaceElement = (page) =>
   page.evaluate(() => {
@@ -477,19 +473,19 @@ test('a comment is posted once from two elements of a thread, and the same text 
   const { page } = await w.open(t, { record, html: one + auth })
   await composer(page).fill('Once.')
   await page.locator('comment-thread').evaluate((thread) => thread.after(Object.assign(/** @type {any} */ (thread.cloneNode()), { auth: /** @type {any} */ (thread).auth })))
-  await fields(page).nth(1).waitFor()
-  assert.equal(await fields(page).nth(1).inputValue(), 'Once.')
+  await composer(page).nth(1).waitFor()
+  assert.equal(await composer(page).nth(1).inputValue(), 'Once.')
   const release = await hold(page, /\/comments$/)
   for (const place of [0, 1]) {
     const asked = page.waitForRequest(/\/comments$/)
-    await fields(page).nth(place).focus()
+    await composer(page).nth(place).focus()
     await page.keyboard.press('Control+Enter')
     await asked
   }
   release()
   await page.locator('article', { hasText: 'Once.' }).nth(1).waitFor()
   assert.deepEqual(await stored(record), ['Once.'])
-  await fields(page).first().fill('Once.')
+  await composer(page).first().fill('Once.')
   await page.keyboard.press('Control+Enter')
   await page.locator('comment-thread').first().locator('article').nth(1).waitFor()
   assert.deepEqual(await stored(record), ['Once.', 'Once.'])
