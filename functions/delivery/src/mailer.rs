@@ -1,4 +1,4 @@
-//! Hands composed emails to a mail server: Amazon SES, or any server that speaks SMTP.
+//! Hands composed emails to a mail server: Amazon SES, or any server that speaks SMTP. `main.rs` chooses one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

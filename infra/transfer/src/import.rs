@@ -5,8 +5,9 @@
 //!                                         → report
 //! ```
 //!
-//! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` collects them and decides the
-//! fate of each. `locate` finds the ids of the comments in the table, and `write` writes new ones. Nothing is written
+//! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` turns their HTML into Markdown and
+//! decides the fate of each. Then `Importer::run` in `write` has `locate` find the ids of the comments in the table, and
+//! writes new ones. Nothing is written
 //! until all files have been read. Comments by people who were erased count as deleted.
 
 mod author;

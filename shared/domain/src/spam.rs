@@ -45,7 +45,7 @@ impl Rules {
     pub fn judge(&self, forms: &[Shown]) -> Vec<Finding> {
         let forms: Vec<Form<'_>> = forms.iter().map(Form::of).collect();
         let texts: Vec<&Comparable<'_>> = forms.iter().flat_map(|form| &form.texts).collect();
-        let holding = |phrases: &[String], action| -> Vec<Finding> {
+        let containing = |phrases: &[String], action| -> Vec<Finding> {
             let words = phrases.iter().filter_map(|phrase| first(&texts, phrase));
             words.map(|words| Finding::new(action, Verdict::phrase(words))).collect()
         };
@@ -53,7 +53,7 @@ impl Rules {
         let reaching = |limit: usize, action| {
             (limit > 0 && links >= limit).then(|| Finding::new(action, Verdict::links(links, limit)))
         };
-        let mut found = [holding(&self.deny, Action::Deny), holding(&self.review, Action::Review)].concat();
+        let mut found = [containing(&self.deny, Action::Deny), containing(&self.review, Action::Review)].concat();
         found.extend(reaching(self.deny_links, Action::Deny));
         found.extend(reaching(self.review_links, Action::Review));
         found

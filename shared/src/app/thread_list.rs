@@ -51,7 +51,7 @@ impl<'a> ThreadRequest<'a> {
         let signer = CursorSigner::new(&config.visitor_salt, format!("{kind}#{record} {name}"));
         let by_time = sort.as_ref().is_ok_and(|sort: &Sort| !sort.is_ranked());
         let paging = pagination::paging(call, &config.lists, by_time.then_some(&signer));
-        let class = pagination::class(call, &config.lists, |per_page| app.store.page_units(per_page));
+        let class = pagination::class(call, &config.lists, |per_page| app.store.max_page_units(per_page));
         let exists = admission::exists(&thread);
         let wanted = || Ok(Wanted { thread: thread?, sort: sort?, paging: paging?, with_ui: false });
         Self { app, class, exists, wanted: wanted(), signer }

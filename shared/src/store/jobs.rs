@@ -60,11 +60,11 @@ impl Store {
         }
     }
 
-    /// Removes the replies to a deleted comment. Each removal has its own deletion event, which starts a job for the next
+    /// Removes the replies to a deleted comment, its reports and its counters of guests. Each removal of a reply has its own deletion event, which starts a job for the next
     /// level.
     async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         loop {
-            let items = self.items_below(job.comment, None).await?;
+            let items = self.items_of(job.comment, None).await?;
             if items.contains(&keys::comment(job.comment)) {
                 // The comment exists again, so the record of its deletion was out of date.
                 return Ok(None);
@@ -107,7 +107,7 @@ impl Store {
     pub async fn remove_reactions(&self, comment: CommentId) -> Result<bool, Fault> {
         let mut found = false;
         for bounds in [keys::reports(), keys::guest_bounds()] {
-            let items = self.items_below(comment, Some(bounds)).await?;
+            let items = self.items_of(comment, Some(bounds)).await?;
             found |= !items.is_empty();
             try_join_all(items.into_iter().map(|key| self.transact(vec![Write::delete(key)]))).await?;
         }
@@ -115,7 +115,7 @@ impl Store {
     }
 
     /// Up to [`AT_ONCE`] keys in the partition of a comment.
-    async fn items_below(
+    async fn items_of(
         &self,
         comment: CommentId,
         bounds: Option<(AttributeValue, AttributeValue)>,
@@ -129,7 +129,7 @@ impl Store {
     /// Removes up to `AT_ONCE` items in the partition of a deleted comment, and the unapproved replies that they refer to.
     /// Returns false if there were none.
     pub async fn remove_items(&self, comment: CommentId) -> Result<bool, Fault> {
-        let rest = self.items_below(comment, None).await?;
+        let rest = self.items_of(comment, None).await?;
         let found = !rest.is_empty();
         try_join_all(rest.into_iter().map(|key| self.remove_item(key))).await?;
         Ok(found)

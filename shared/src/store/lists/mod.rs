@@ -121,7 +121,7 @@ impl List<'_> {
 impl Store {
     /// The maximum cost of a page of this many top-level comments, in read units.
     #[must_use]
-    pub fn page_units(&self, per_page: usize) -> u32 {
+    pub fn max_page_units(&self, per_page: usize) -> u32 {
         read_units(per_page * (1 + self.embedded), Reading::Eventual).min(MAX_PAGE_UNITS)
     }
 

@@ -199,13 +199,13 @@ impl Erasure<'_> {
     /// comment.
     async fn remove_below(&self, id: CommentId) -> Result<(), Fault> {
         let store = self.store;
-        let items = all_keys_below(store, id).await?;
+        let items = keys_of(store, id).await?;
         let mut below: Vec<CommentId> = items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)).collect();
         let mut next = 0;
         while let Some(reply) = below.get(next).copied() {
             let approved = keys::replies(reply, Scope::Everyone);
             below.extend(store.positions(approved, Window::first(Order::OldestFirst, usize::MAX)).await?);
-            let items = all_keys_below(store, reply).await?;
+            let items = keys_of(store, reply).await?;
             below.extend(items.iter().filter_map(|key| keys::hidden_reply_of(&key.sk)));
             next += 1;
         }
@@ -386,7 +386,7 @@ async fn erase_notification_state(store: &Store, key: Key) -> Result<bool, Fault
 }
 
 /// All keys in the partition of a comment.
-async fn all_keys_below(store: &Store, comment: CommentId) -> Result<Vec<Key>, Fault> {
+async fn keys_of(store: &Store, comment: CommentId) -> Result<Vec<Key>, Fault> {
     let all = Query {
         index: Index::Table(Reading::Consistent),
         partition: keys::comment_partition(comment),
