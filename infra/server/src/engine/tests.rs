@@ -6,10 +6,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemFluentBuilder;
 use aws_sdk_dynamodb::types::AttributeValue::{self, N, S};
-use aws_sdk_dynamodb::types::{
-    ConditionCheck, Delete, DeleteRequest, Put, PutRequest, ReturnConsumedCapacity,
-    ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update, WriteRequest,
-};
+use aws_sdk_dynamodb::types::{DeleteRequest, PutRequest, WriteRequest};
 use serde_json::{Value, json};
 
 use super::*;
@@ -159,66 +156,6 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 #[tokio::test]
-async fn an_item_can_be_read_by_key_and_by_index() {
-    let client = engine().client();
-    put(&client, "a", 2).await;
-    put(&client, "b", 1).await;
-
-    assert_eq!(get(&client, "a").await, Some(thing("a", 2)));
-    assert_eq!(owned(&client, "by_owner").await, [thing("b", 1), thing("a", 2)]);
-}
-
-#[tokio::test]
-async fn consumed_capacity_counts_the_index_too() {
-    let answer = engine()
-        .client()
-        .put_item()
-        .table_name(TABLE)
-        .set_item(Some(thing("a", 1)))
-        .return_consumed_capacity(ReturnConsumedCapacity::Indexes)
-        .send()
-        .await
-        .unwrap();
-    let capacity = answer.consumed_capacity.unwrap();
-    assert_eq!(capacity.capacity_units, Some(2.0));
-    assert_eq!(capacity.global_secondary_indexes.unwrap()["by_owner"].capacity_units, Some(1.0));
-}
-
-#[tokio::test]
-async fn a_cancelled_transaction_gives_the_reasons_in_order_and_writes_nothing() {
-    let client = engine().client();
-    put(&client, "taken", 1).await;
-    let fresh = Put::builder().table_name(TABLE).set_item(Some(thing("fresh", 1))).build().unwrap();
-    let taken = Put::builder()
-        .table_name(TABLE)
-        .set_item(Some(thing("taken", 2)))
-        .condition_expression("attribute_not_exists(pk)")
-        .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-        .build()
-        .unwrap();
-    let error = client
-        .transact_write_items()
-        .transact_items(TransactWriteItem::builder().put(fresh).build())
-        .transact_items(TransactWriteItem::builder().put(taken).build())
-        .send()
-        .await
-        .unwrap_err()
-        .into_service_error();
-
-    let aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError::TransactionCanceledException(
-        cancelled,
-    ) = error
-    else {
-        panic!("not cancelled: {error}");
-    };
-    let reasons = cancelled.cancellation_reasons();
-    assert_eq!(reasons[0].code(), Some("None"));
-    assert_eq!(reasons[1].code(), Some("ConditionalCheckFailed"));
-    assert_eq!(reasons[1].item(), Some(&thing("taken", 1)));
-    assert_eq!(get(&client, "fresh").await, None);
-}
-
-#[tokio::test]
 async fn an_operation_that_the_engine_lacks_is_an_error() {
     let error = engine().client().list_backups().send().await.unwrap_err().into_service_error();
     assert_eq!(error.code(), Some("UnknownOperationException"));
@@ -272,42 +209,6 @@ async fn a_batch_leaves_a_stream_record_for_each_write() {
         .unwrap();
     let batch = names_and_keys(&mut stream).await;
     assert_eq!(batch, pairs(&[("INSERT", "new"), ("REMOVE", "old")]));
-}
-
-#[tokio::test]
-async fn a_transaction_leaves_a_stream_record_for_each_change() {
-    let engine = engine();
-    let client = engine.client();
-    for name in ["b", "c", "new"] {
-        put(&client, name, 1).await;
-    }
-    let mut stream = follow(&engine);
-    let update = Update::builder()
-        .table_name(TABLE)
-        .set_key(Some(key("b")))
-        .update_expression("SET n = :n")
-        .expression_attribute_values(":n", number(5))
-        .build()
-        .unwrap();
-    let check = ConditionCheck::builder()
-        .table_name(TABLE)
-        .set_key(Some(key("new")))
-        .condition_expression("attribute_exists(pk)")
-        .build()
-        .unwrap();
-    let delete = Delete::builder().table_name(TABLE).set_key(Some(key("c"))).build().unwrap();
-    let put_d = Put::builder().table_name(TABLE).set_item(Some(thing("d", 1))).build().unwrap();
-    client
-        .transact_write_items()
-        .transact_items(TransactWriteItem::builder().update(update).build())
-        .transact_items(TransactWriteItem::builder().condition_check(check).build())
-        .transact_items(TransactWriteItem::builder().delete(delete).build())
-        .transact_items(TransactWriteItem::builder().put(put_d).build())
-        .send()
-        .await
-        .unwrap();
-    let transaction = names_and_keys(&mut stream).await;
-    assert_eq!(transaction, pairs(&[("MODIFY", "b"), ("REMOVE", "c"), ("INSERT", "d")]));
 }
 
 #[tokio::test]
