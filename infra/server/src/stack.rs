@@ -235,25 +235,12 @@ async fn remove_expired(engine: Engine, table: String) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::Ipv4Addr;
-
-    use aws_sdk_dynamodb::types::AttributeValue::{N, S};
-    use bytes::Bytes;
-    use http::{Request, Response};
-    use lambda_http::Body;
     use shared::domain::ids::Random;
 
     use super::*;
-    use crate::gateway::function;
 
-    const TABLE: &str = "things";
     const TEMPLATE: &str = r"
 Resources:
-  Api:
-    Type: AWS::Serverless::Function
-    Properties:
-      CodeUri: functions/api/
-      Events: { Any: { Type: HttpApi } }
   Events:
     Type: AWS::Serverless::Function
     Properties:
@@ -267,70 +254,19 @@ Resources:
       StreamSpecification: { StreamViewType: NEW_AND_OLD_IMAGES }
 ";
 
-    fn bucket() -> Bucket {
-        Bucket::temporary("things").unwrap()
-    }
-
-    fn queues() -> Queues {
-        Queues::temporary(Vec::new(), Clock::system(), Random::system()).unwrap()
-    }
-
-    /// The API writes an item. The stream's function counts records in another item, until the count reaches three.
-    fn functions(engine: &Engine) -> Functions {
-        let client = engine.client();
-        let api = function(move |_| {
-            let put = client.put_item().table_name(TABLE).item("pk", S("first".to_owned()));
-            async move {
-                put.send().await?;
-                Ok(Response::new(Body::Empty))
-            }
-        });
-        let client = engine.client();
-        let events: EventFunction = Arc::new(move |event| {
-            let count = event["Records"].as_array().map_or(0, Vec::len);
-            let seen = client
-                .update_item()
-                .table_name(TABLE)
-                .key("pk", S("seen".to_owned()))
-                .update_expression("ADD n :n")
-                .condition_expression("attribute_not_exists(n) OR n < :enough")
-                .expression_attribute_values(":n", N(count.to_string()))
-                .expression_attribute_values(":enough", N("3".to_owned()));
-            Box::pin(async move {
-                match seen.send().await.map_err(aws_sdk_dynamodb::error::SdkError::into_service_error) {
-                    Err(error) if !error.is_conditional_check_failed_exception() => Err(error.into()),
-                    _ => Ok(()),
-                }
-            })
-        });
-        Functions {
-            http: HashMap::from([("api".to_owned(), api)]),
-            events: HashMap::from([("events".to_owned(), events)]),
-            messages: HashMap::new(),
-        }
-    }
-
-    #[tokio::test]
-    async fn a_write_reaches_the_function_on_the_stream() {
-        let engine = Engine::memory().unwrap();
+    fn start(functions: Functions) -> Result<Stack, StackError> {
         let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let stack =
-            Stack::start(&template, engine.clone(), bucket(), queues(), TABLE, functions(&engine), Vec::new()).unwrap();
-        let response = stack.gateway.call(Request::new(Bytes::new()), Ipv4Addr::LOCALHOST.into()).await;
-        assert_eq!(response.status(), 200);
-
-        stack.wait_until_idle().await;
-        let seen = engine.client().get_item().table_name(TABLE).key("pk", S("seen".to_owned())).send().await.unwrap();
-        assert_eq!(seen.item.unwrap()["n"], N("3".to_owned()));
+        let bucket = Bucket::temporary("things").unwrap();
+        let queues = Queues::temporary(Vec::new(), Clock::system(), Random::system()).unwrap();
+        Stack::start(&template, Engine::memory().unwrap(), bucket, queues, "things", functions, Vec::new())
     }
 
     #[tokio::test]
     async fn nothing_follows_the_stream_once_the_stack_has_stopped() {
-        let engine = Engine::memory().unwrap();
-        let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let functions = functions(&engine);
-        let held = Arc::downgrade(&functions.events["events"]);
-        let stack = Stack::start(&template, engine, bucket(), queues(), TABLE, functions, Vec::new()).unwrap();
+        let function: EventFunction = Arc::new(|_| Box::pin(async { Ok(()) }));
+        let held = Arc::downgrade(&function);
+        let events = HashMap::from([("events".to_owned(), function)]);
+        let stack = start(Functions { events, ..Functions::default() }).unwrap();
         stack.stop().await;
         assert!(held.upgrade().is_none(), "a task still has the function");
     }
@@ -361,10 +297,7 @@ Resources:
 
     #[tokio::test]
     async fn a_stream_without_its_function_is_refused_at_the_start() {
-        let engine = Engine::memory().unwrap();
-        let template = Template::parse(TEMPLATE, &[]).unwrap();
-        let functions = Functions { events: HashMap::new(), ..functions(&engine) };
-        let error = Stack::start(&template, engine, bucket(), queues(), TABLE, functions, Vec::new()).err().unwrap();
+        let error = start(Functions::default()).err().unwrap();
         assert_eq!(
             error.to_string(),
             "template.yaml: the table's stream, the bucket or a queue invokes events, which does not exist"
