@@ -144,17 +144,6 @@ async fn a_page_on_another_origin_gets_each_cors_header_once() {
     );
 }
 
-#[tokio::test]
-async fn a_token_can_be_made_for_a_running_service() {
-    let data_dir = tempfile::tempdir().unwrap();
-    let service = serve(data_dir.path());
-    let made = on_data(&["token", "--id", "7", "--name", "Ada"], data_dir.path()).output().unwrap();
-    assert!(made.status.success(), "{}", stderr(&made));
-    let token = str::from_utf8(&made.stdout).unwrap().trim();
-    let ui = service.guest().with_token(token).get("ui").await.ok(200);
-    assert_eq!(ui.data()["auth"]["user"]["name"], "Ada");
-}
-
 #[test]
 fn a_token_needs_a_directory_that_a_service_has_used() {
     let folder = tempfile::tempdir().unwrap();
@@ -318,6 +307,10 @@ async fn a_start_that_failed_leaves_no_unfinished_work() {
     let _taken = TcpListener::bind(("127.0.0.1", taken)).unwrap();
     let failed = on_data(&["--port", &taken.to_string()], data_dir.path()).output().unwrap();
     assert_eq!(failed.status.code(), Some(1));
+    assert_eq!(
+        stderr(&failed),
+        format!("error: port {taken} is taken; choose another --port, or 0 for any free one\n")
+    );
     let service = serve(data_dir.path());
     assert_eq!(service.log(), "");
     drop(service);
@@ -676,15 +669,6 @@ fn a_data_directory_that_cannot_be_read_is_not_mistaken_for_an_unused_one() {
         fails(as_reader(words, &data), 3, &[&expected]);
     }
     allow(&data, 0o755);
-}
-
-#[test]
-fn a_taken_port_is_reported_in_one_clear_line() {
-    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = taken.local_addr().unwrap().port().to_string();
-    let output = local(&["--ephemeral", "--port", &port]).output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output), format!("error: port {port} is taken; choose another --port, or 0 for any free one\n"));
 }
 
 #[tokio::test]

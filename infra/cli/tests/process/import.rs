@@ -152,20 +152,6 @@ fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_creat
     }
 }
 
-#[test]
-fn a_source_in_another_encoding_is_refused_with_advice_to_save_it_as_utf_8() {
-    let directory = tempfile::tempdir().unwrap();
-    let [file, data] = ["waline.json", "data"].map(|name| directory.path().join(name));
-    let comment =
-        json!({ "objectId": "1", "nick": "René", "comment": "Hi", "url": "/a", "insertedAt": "2022-02-03T04:05:06Z" });
-    let text: Vec<u8> = json!([comment]).to_string().chars().map(|c| u8::try_from(c).unwrap()).collect();
-    fs::write(&file, text).unwrap();
-    let output = import(&["waline"], &file, &data);
-    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert!(stdout.contains("save the source as UTF-8") && !stdout.contains("export it again"), "{stdout}");
-}
-
 /// With exit code 0, a partial import would look complete.
 #[test]
 fn an_incomplete_source_is_imported_and_exits_with_1() {
@@ -196,26 +182,6 @@ fn an_incomplete_source_is_imported_and_exits_with_1() {
 
     let whole = import(&["giscus", last.to_str().unwrap()], &first, &data);
     assert_eq!(whole.status.code(), Some(0), "all pages in one command: {}", stderr(&whole));
-}
-
-#[test]
-fn a_further_page_of_replies_may_be_in_a_file_of_its_own() {
-    let directory = tempfile::tempdir().unwrap();
-    let [list, replies, data] = ["list.json", "replies.json", "data"].map(|name| directory.path().join(name));
-    let comment = |id: &str, replies: Value| json!({ "id": id, "body": "Hi", "createdAt": "2022-02-03T04:05:06Z", "replies": replies });
-    let page = |id: &str, more: bool| {
-        let replies =
-            json!({ "totalCount": 2, "pageInfo": { "hasNextPage": more }, "nodes": [comment(id, Value::Null)] });
-        comment("c1", replies)
-    };
-    let discussion =
-        json!({ "id": "D", "title": "posts/1", "comments": { "totalCount": 1, "nodes": [page("r1", true)] } });
-    fs::write(&list, json!({ "data": { "repository": { "discussion": discussion } } }).to_string()).unwrap();
-    fs::write(&replies, json!({ "data": { "node": page("r2", false) } }).to_string()).unwrap();
-    let output = import(&["giscus", replies.to_str().unwrap()], &list, &data);
-    let stdout = String::from_utf8(output.stdout.clone()).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{stdout}{}", stderr(&output));
-    assert_eq!(stdout, "posts/posts:1: 3\n3 read: 3 new, 0 already there, 0 skipped, 0 refused\n");
 }
 
 #[test]
