@@ -34,40 +34,25 @@ pub enum Syntax {
     Xml,
 }
 
-/// The position where reading failed. Lines and offsets are those of the decompressed content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SourcePosition {
-    /// The number of a line, from 1.
-    Line(u64),
-    /// An offset in bytes.
-    Offset(u64),
-    Whole,
-}
-
-impl fmt::Display for SourcePosition {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Line(line) => write!(f, "line {line}: "),
-            Self::Offset(offset) => write!(f, "byte {offset}: "),
-            Self::Whole => Ok(()),
-        }
-    }
-}
-
+/// Why a source can't be read. Lines and offsets are those of the decompressed content.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
-    #[error("{position}{why}")]
-    Source { position: SourcePosition, why: String },
-}
+#[error("{0}")]
+pub struct ReadError(String);
 
 impl ReadError {
     /// Replaces control characters in `why`, which may quote the file.
-    pub fn at(position: SourcePosition, why: impl fmt::Display) -> Self {
-        Self::Source { position, why: plain_line(&why.to_string()) }
+    pub fn whole(why: impl fmt::Display) -> Self {
+        Self(plain_line(&why.to_string()))
     }
 
-    pub fn whole(why: impl fmt::Display) -> Self {
-        Self::at(SourcePosition::Whole, why)
+    /// `line` is the number of a line, from 1.
+    pub fn at_line(line: u64, why: impl fmt::Display) -> Self {
+        Self::whole(format_args!("line {line}: {why}"))
+    }
+
+    /// `offset` is in bytes.
+    pub fn at_byte(offset: u64, why: impl fmt::Display) -> Self {
+        Self::whole(format_args!("byte {offset}: {why}"))
     }
 }
 
@@ -122,8 +107,6 @@ impl<R: Read> Read for Unpacked<R> {
 enum Content {
     /// A file that is neither compressed nor temporary.
     Plain(PathBuf),
-    /// A temporary file, rewound to its beginning.
-    Unpacked(File),
     Stream(Box<dyn Read>),
 }
 
@@ -170,7 +153,6 @@ impl Source {
     pub fn reader(self, syntax: Syntax) -> io::Result<Reader> {
         let input: Box<dyn Read> = match self.content {
             Content::Plain(path) => Box::new(Counted { input: File::open(path)?, read: self.progress }),
-            Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
         Reader::new(input, syntax)
@@ -184,7 +166,6 @@ impl Source {
                 let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
                 return Ok((None, Connection::open_with_flags(path, flags).map_err(io::Error::other)?));
             }
-            Content::Unpacked(file) => Box::new(file),
             Content::Stream(stream) => stream,
         };
         let (mut file, path) = NamedTempFile::new_in(temp_dir)?.into_parts();
@@ -232,7 +213,7 @@ fn unzip(name: &str, file: File, temp_dir: &Path, budget: &Budget) -> io::Result
         if head_of(&unpacked, 4)?.starts_with(GZIP) {
             sources.extend(of_stream(&name, Box::new(unpacked), temp_dir, budget)?);
         } else {
-            sources.push(Source::of(name, Content::Unpacked(unpacked), budget));
+            sources.push(Source::of(name, Content::Stream(Box::new(unpacked)), budget));
         }
     }
     // Unpacking has already read the whole archive, so its counter can't measure the progress of these files.
@@ -373,8 +354,9 @@ impl Reader {
         Self::new(Box::new(io::Cursor::new(text.into())), Syntax::Native).unwrap()
     }
 
-    pub fn position(&self) -> SourcePosition {
-        SourcePosition::Line(self.line)
+    /// The number of the current line, from 1.
+    pub fn line(&self) -> u64 {
+        self.line
     }
 
     /// Reads the rest of the text into memory, and returns whether it's UTF-8, which may be damaged: it has no invalid
@@ -551,12 +533,12 @@ mod tests {
     #[test]
     fn a_reader_tracks_its_line() {
         let mut reader = Reader::of("one\ntwo\n\n three");
-        assert_eq!(reader.position(), SourcePosition::Line(1));
+        assert_eq!(reader.line(), 1);
         let mut line = String::new();
         reader.read_line(&mut line).unwrap();
-        assert_eq!((reader.peek().unwrap(), reader.position()), (Some(b't'), SourcePosition::Line(2)));
+        assert_eq!((reader.peek().unwrap(), reader.line()), (Some(b't'), 2));
         reader.read_exact(&mut [0; 4]).unwrap();
-        assert_eq!((reader.peek().unwrap(), reader.position()), (Some(b't'), SourcePosition::Line(4)));
+        assert_eq!((reader.peek().unwrap(), reader.line()), (Some(b't'), 4));
         io::copy(&mut reader, &mut io::sink()).unwrap();
         assert_eq!(reader.peek().unwrap(), None);
     }

@@ -9,7 +9,7 @@ use serde_json::{Deserializer, Value};
 
 use super::super::record::{MAX_VALUE, Record};
 use super::super::report::Missing;
-use super::super::source::{MARK, ReadError, Reader, SourcePosition};
+use super::super::source::{MARK, ReadError, Reader};
 use super::super::time;
 use super::{Sink, texts};
 
@@ -24,10 +24,11 @@ type Each<'a> = dyn FnMut(Path, Value) -> Result<(), ReadError> + 'a;
 /// Fails if there is nothing at any of `paths`, because the text is then in another format.
 pub(super) fn read(mut input: Reader, paths: &'static [Path], each: &mut Each<'_>) -> Result<(), ReadError> {
     let mut found = false;
-    while at_start_of_value(&mut input)? {
-        let before = input.position();
-        let value = Value::deserialize(&mut Deserializer::from_reader(&mut input));
-        let value = value.map_err(|error| ReadError::at(line(before, &error), without_place(&error)))?;
+    while input.peek().map_err(|error| ReadError::at_line(input.line(), error))?.is_some() {
+        let before = input.line();
+        let value = Value::deserialize(&mut Deserializer::from_reader(&mut input)).map_err(|error| {
+            ReadError::at_line(before + (error.line() as u64).saturating_sub(1), without_place(&error))
+        })?;
         found |= give(value, paths, each)?;
     }
     if found {
@@ -112,20 +113,6 @@ fn characters(text: &str) -> [u64; 2] {
 
 fn sum(counts: impl Iterator<Item = [u64; 2]>) -> [u64; 2] {
     counts.fold([0, 0], |[total, replaced], [more, more_replaced]| [total + more, replaced + more_replaced])
-}
-
-fn at_start_of_value(input: &mut Reader) -> Result<bool, ReadError> {
-    match input.peek() {
-        Ok(first) => Ok(first.is_some()),
-        Err(error) => Err(ReadError::at(input.position(), error)),
-    }
-}
-
-fn line(start: SourcePosition, error: &serde_json::Error) -> SourcePosition {
-    match start {
-        SourcePosition::Line(line) => SourcePosition::Line(line + (error.line() as u64).saturating_sub(1)),
-        other => other,
-    }
 }
 
 /// Removes the position from a message of `serde_json`, because the position is relative to the value.

@@ -12,7 +12,7 @@ use quick_xml::events::{BytesDecl, BytesRef, BytesStart, Event};
 
 use super::super::record::{MAX_VALUE, Record};
 use super::super::report::Missing;
-use super::super::source::{ReadError, Reader, SourcePosition};
+use super::super::source::{ReadError, Reader};
 
 const GOES_ON: &str =
     "the file continues after its root element; if several files were joined, pass them as separate files";
@@ -185,7 +185,7 @@ impl Xml {
                 Ok(Event::Comment(_) | Event::PI(_)) => {}
                 Ok(Event::Text(text)) if is_blank(&text) => {}
                 Err(quick_xml::Error::Io(error)) => return Err(self.broken(error)),
-                _ => return Err(ReadError::at(SourcePosition::Offset(end), GOES_ON)),
+                _ => return Err(ReadError::at_byte(end, GOES_ON)),
             }
         }
     }
@@ -202,7 +202,7 @@ impl Xml {
                 Ok(Event::Decl(declaration))
             }
             Ok(event) => Ok(event.into_owned()),
-            Err(error) => Err(ReadError::at(SourcePosition::Offset(self.events.error_position()), error)),
+            Err(error) => Err(ReadError::at_byte(self.events.error_position(), error)),
         }
     }
 
@@ -250,7 +250,7 @@ impl Xml {
     }
 
     fn broken(&self, why: impl fmt::Display) -> ReadError {
-        ReadError::at(SourcePosition::Offset(self.events.buffer_position()), why)
+        ReadError::at_byte(self.events.buffer_position(), why)
     }
 }
 
