@@ -430,7 +430,7 @@ fn lines(text: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use flate2::Compression;
     use flate2::write::GzEncoder;
     use zip::ZipWriter;
@@ -438,13 +438,13 @@ mod tests {
 
     use super::*;
 
-    fn gzip(text: &str) -> Vec<u8> {
+    pub(in crate::import) fn gzip(content: impl AsRef<[u8]>) -> Vec<u8> {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
-        encoder.write_all(text.as_bytes()).unwrap();
+        encoder.write_all(content.as_ref()).unwrap();
         encoder.finish().unwrap()
     }
 
-    fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
+    pub(in crate::import) fn zip(files: &[(&str, &[u8])]) -> Vec<u8> {
         let mut writer = ZipWriter::new(io::Cursor::new(Vec::new()));
         for (name, content) in files {
             writer.start_file(*name, SimpleFileOptions::default()).unwrap();

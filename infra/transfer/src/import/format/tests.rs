@@ -11,6 +11,7 @@ use super::super::parts::Parts;
 use super::super::record::{BodyFormat, Comment, Record, RecordState, Thread, User};
 use super::super::report::Missing;
 use super::super::source::Source;
+use super::super::source::tests::{gzip, zip};
 use super::super::thread_key::NO_TYPE;
 use super::*;
 
@@ -324,19 +325,6 @@ fn bytes_that_are_not_text_are_replaced_and_reported() {
     }
 }
 
-fn gzip(content: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
-    encoder.write_all(content).unwrap();
-    encoder.finish().unwrap()
-}
-
-fn zip(content: &[u8]) -> Vec<u8> {
-    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
-    writer.start_file("dump", zip::write::SimpleFileOptions::default()).unwrap();
-    writer.write_all(content).unwrap();
-    writer.finish().unwrap().into_inner()
-}
-
 #[test]
 fn a_truncated_file_in_a_text_format_is_an_error_with_its_position() {
     for (format, content) in samples().into_iter().filter(|(format, _)| *format != Format::Isso) {
@@ -372,7 +360,7 @@ fn an_xml_file_that_continues_after_its_root_element_is_refused() {
 #[test]
 fn every_format_fails_wherever_it_is_cut_off_in_a_gzip_or_a_zip() {
     for (format, content) in samples() {
-        for whole in [gzip(&content), zip(&content)] {
+        for whole in [gzip(&content), zip(&[("dump", &content)])] {
             let ids = |bytes| parse_in(format, bytes, "UTC").map(|parsed| parsed.comments.len());
             assert!(ids(&whole).unwrap() > 0, "{format:?}");
             for cut in [0, 1, 3, 9, whole.len() / 3, whole.len() / 2, whole.len() - 9, whole.len() - 1] {
@@ -410,7 +398,7 @@ fn a_value_of_several_megabytes_affects_only_its_own_comment() {
         let Some((before, after)) = sample.rsplit_once(start) else { panic!("{format:?} has no {start}") };
         let long = "long ".repeat(1 << 18);
         let content = format!("{before}{start}{long}{after}");
-        for content in [content.as_bytes().to_vec(), gzip(content.as_bytes())] {
+        for content in [content.as_bytes().to_vec(), gzip(&content)] {
             let parsed = parse_in(format, &content, "UTC").unwrap_or_else(|error| panic!("{format:?}: {error}"));
             let all = parse_in(format, sample.as_bytes(), "UTC").unwrap();
             assert_eq!(parsed.ids(), all.ids(), "{format:?}");
@@ -731,7 +719,7 @@ pub(in crate::import) mod isso {
     #[test]
     fn a_compressed_database_in_wal_mode_is_read() {
         let whole = database(&format!("PRAGMA journal_mode = WAL; {TABLES}"));
-        for content in [gzip(&whole), zip(&whole)] {
+        for content in [gzip(&whole), zip(&[("dump", &whole)])] {
             assert_eq!(parse_in(Format::Isso, &content, "UTC").unwrap().ids(), ["1", "2", "3", "4"]);
         }
     }
@@ -751,7 +739,7 @@ pub(in crate::import) mod isso {
         assert_eq!(parse_in(Format::Isso, &whole, "UTC").unwrap().comments.len(), 400);
         for tenth in 1..10 {
             let cut = &whole[..whole.len() * tenth / 10];
-            for content in [cut.to_vec(), gzip(cut), zip(cut)] {
+            for content in [cut.to_vec(), gzip(cut), zip(&[("dump", cut)])] {
                 let error = parse_in(Format::Isso, &content, "UTC").unwrap_err();
                 assert!(error.contains("is cut off"), "{tenth}: {error}");
             }
@@ -789,7 +777,7 @@ pub(in crate::import) mod isso {
     fn a_long_value_affects_only_its_own_comment() {
         let long = "INSERT INTO comments SELECT 1, 9, NULL, 1700000000, NULL, 1, '', printf('%.*c', 3000000, 'x'), 'Ada', NULL,
             NULL, 1e300, 0, x'00', 0";
-        let parsed = parse_in(Format::Isso, &gzip(&database(&format!("{TABLES} {long}"))), "UTC").unwrap();
+        let parsed = parse_in(Format::Isso, &gzip(database(&format!("{TABLES} {long}"))), "UTC").unwrap();
         let oversized: Vec<&str> = parsed
             .comments
             .iter()
