@@ -55,13 +55,17 @@ async fn restore_entries_of(store: &Store, thread: &ThreadId, of: &VisitorEntrie
         attempts.next().await?;
         let item = store.one_item(&key, Reading::Consistent).await?;
         let state: VisitorThreadState = item.map(read).transpose()?.unwrap_or_default();
-        let Division { own, overflow, fills } = divide(&state, &of.entries);
+        let (own, rest, fills) = divide(&state, &of.entries);
         if !own.is_empty() || fills {
             let update = enter(Write::update(key.clone()), &own).still(visitor_state::FULL, None);
             let update = if fills { update.set(visitor_state::FULL, yes()) } else { update };
             if store.update(doing, update).await?.is_none() {
                 continue;
             }
+        }
+        let mut overflow: BTreeMap<CommentId, Vec<Entry>> = BTreeMap::new();
+        for entry in rest {
+            overflow.entry(entry.group).or_default().push(entry);
         }
         for (group, entries) in overflow {
             let update = Write::update(keys::visitor_overflow(&of.visitor, thread, group));
@@ -90,7 +94,7 @@ async fn restore_user(store: &Store, user: &User, mut stored: Option<Item>) -> R
         if attempts.next().await? {
             stored = store.one_item(&keys::user(user.id), Reading::Consistent).await?;
         }
-        let Some(Restoration { after, writes }) = restoration(user, stored.take())? else { return Ok(()) };
+        let Some((after, writes)) = restoration(user, stored.take())? else { return Ok(()) };
         if !after.name.is_empty() {
             store.refresh_directory(&after).await?;
         }
@@ -155,19 +159,10 @@ pub async fn end_native(store: &Store) -> Result<(), Fault> {
     store.update("noting an import", note).await.map(drop)
 }
 
-/// Entries, divided among the items that store them.
-struct Division {
-    /// Entries of the visitor's item for the thread.
-    own: Vec<Entry>,
-    /// Entries of overflow items, by parent.
-    overflow: BTreeMap<CommentId, Vec<Entry>>,
-    /// Whether the visitor's item becomes full.
-    fills: bool,
-}
-
-/// Divides entries among items. Skips entries that the visitor's item already has. Doesn't read overflow items, so
-/// their entries are added again, which is harmless.
-fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
+/// The entries of the visitor's item for the thread, those of overflow items, and whether the visitor's item becomes
+/// full. Skips entries that the visitor's item already has. Doesn't read overflow items, so their entries are added
+/// again, which is harmless.
+fn divide(state: &VisitorThreadState, entries: &[Entry]) -> (Vec<Entry>, Vec<Entry>, bool) {
     let has = |entry: &Entry| {
         let set = if entry.is_report { &state.reported } else { &state.liked };
         set.contains(&entry.comment.0)
@@ -177,11 +172,7 @@ fn divide(state: &VisitorThreadState, entries: &[Entry]) -> Division {
     let room = if state.full { 0 } else { MAX_ENTRIES.saturating_sub(count) };
     let rest = own.split_off(room.min(own.len()));
     let fills = !state.full && count + own.len() + rest.len() >= MAX_ENTRIES;
-    let mut overflow: BTreeMap<CommentId, Vec<Entry>> = BTreeMap::new();
-    for entry in rest {
-        overflow.entry(entry.group).or_default().push(entry);
-    }
-    Division { own, overflow, fills }
+    (own, rest, fills)
 }
 
 fn enter(update: Write, entries: &[Entry]) -> Write {
@@ -196,12 +187,8 @@ fn enter(update: Write, entries: &[Entry]) -> Write {
     add(add(update, visitor_state::LIKED, set(false)), visitor_state::REPORTED, set(true))
 }
 
-struct Restoration {
-    after: User,
-    writes: Vec<Write>,
-}
-
-fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>, Fault> {
+/// The user afterwards, and the writes to get there. `None` if nothing changes.
+fn restoration(user: &User, stored: Option<Item>) -> Result<Option<(User, Vec<Write>)>, Fault> {
     let brought = stored.as_ref().and_then(|item| item.get(user::IMPORTED_BAN).cloned());
     let known: Option<User> = stored.map(read).transpose()?;
     let is_new = known.is_none();
@@ -235,5 +222,5 @@ fn restoration(user: &User, stored: Option<Item>) -> Result<Option<Restoration>,
         Some((ban, id)) => (Some(ban), id),
         None => (None, None),
     };
-    Ok(Some(Restoration { after, writes }))
+    Ok(Some((after, writes)))
 }
