@@ -54,12 +54,9 @@ enum Placement {
     /// The comment exists in the occupant's thread, which may be another thread if `--map` has changed.
     AlreadyThere(CommentId, Occupant),
     Deleted(CommentId),
-    /// Another comment has the same source.
-    OtherSite,
-    /// Another comment has the exported comment's id or source.
-    Taken,
-    /// The comment's time is outside the range of ids, or all ids of that time are taken.
-    None,
+    /// `Site`: another comment has the same source. `Taken`: another comment has the exported comment's id or source.
+    /// `Time`: the comment's time is outside the range of ids, or all ids of that time are taken.
+    Refused(Reason),
 }
 
 impl Staging {
@@ -117,12 +114,13 @@ impl Staging {
                 let thread = self.places[index].thread.map(|thread| &self.threads.all[thread].thread);
                 let placement = match occupants.get(&id) {
                     _ if is_deleted => Placement::Deleted(id),
-                    _ if is_double => Placement::Taken,
+                    _ if is_double => Placement::Refused(Reason::Taken),
                     None => Placement::Free(id),
                     Some(occupant) => {
                         let source = occupant.source.clone().unwrap_or_else(|| own_source(id));
                         let is_same = thread == Some(&occupant.thread) && sources.contain(&source);
-                        if is_same { Placement::AlreadyThere(id, occupant.clone()) } else { Placement::Taken }
+                        let taken = Placement::Refused(Reason::Taken);
+                        if is_same { Placement::AlreadyThere(id, occupant.clone()) } else { taken }
                     }
                 };
                 self.place(index, placement);
@@ -176,7 +174,7 @@ impl Staging {
             let mut left = Vec::new();
             for seeker in seekers {
                 let placement = match seeker.candidate.map(|candidate| (candidate, occupants.get(&candidate))) {
-                    None => Placement::None,
+                    None => Placement::Refused(Reason::Time),
                     Some((candidate, None)) => Placement::Free(candidate),
                     Some((candidate, Some(occupant)))
                         if occupant.source.as_ref().is_some_and(|source| seeker.sources.contain(source)) =>
@@ -218,9 +216,7 @@ impl Staging {
                 (Some(id), Fate::AlreadyThere)
             }
             Placement::Deleted(id) => (Some(id), Fate::Skipped(Reason::Deleted)),
-            Placement::OtherSite => (None, Fate::Refused(Reason::Site)),
-            Placement::Taken => (None, Fate::Refused(Reason::Taken)),
-            Placement::None => (None, Fate::Refused(Reason::Time)),
+            Placement::Refused(reason) => (None, Fate::Refused(reason)),
         };
         // If two sources have tombstones for the same id, the first wins.
         place.id = id.filter(|id| *self.located.entry(*id).or_insert(index) == index);
@@ -332,13 +328,6 @@ impl Known {
         Ok(Self { rows, comments })
     }
 
-    /// The existing comment that was imported from this source.
-    fn comment(&self, source: &SourceId) -> Option<(CommentId, &Occupant)> {
-        let id = self.rows.get(source).filter(|row| !row.is_deleted)?.comment;
-        let occupant = self.comments.get(&id)?;
-        (occupant.source.as_ref() == Some(source)).then_some((id, occupant))
-    }
-
     /// The place of a comment that was imported before. `None` if the source was never imported, or an import was
     /// interrupted before it wrote the comment.
     fn place(&self, seeker: &Seeker, thread: Option<&ThreadId>) -> Option<Placement> {
@@ -349,13 +338,16 @@ impl Known {
             let placement = if row.is_deleted {
                 (!elsewhere).then_some(Placement::Deleted(row.comment))
             } else {
-                let (id, occupant) = self.comment(source)?;
+                let occupant = self.comments.get(&row.comment)?;
+                if occupant.source.as_ref() != Some(source) {
+                    return None;
+                }
                 // The page's URL may have changed.
                 let same_thread = thread == Some(&occupant.thread);
-                (!elsewhere || same_thread).then(|| Placement::AlreadyThere(id, occupant.clone()))
+                (!elsewhere || same_thread).then(|| Placement::AlreadyThere(row.comment, occupant.clone()))
             };
             let same_writer = !provenance.is_by_another_writer(&seeker.provenance);
-            Some(placement.filter(|_| same_writer).unwrap_or(Placement::OtherSite))
+            Some(placement.filter(|_| same_writer).unwrap_or(Placement::Refused(Reason::Site)))
         })
     }
 }
@@ -364,8 +356,5 @@ impl Known {
 fn slots(created: i64, tag: &str) -> Box<dyn Iterator<Item = CommentId>> {
     let at = Timestamp::from_second(created).map(Timestamp::as_millisecond).unwrap_or_default();
     let tie = tag.parse().unwrap_or_else(|_| u64::from_str_radix(&sha256_hex(tag)[..16], 16).unwrap_or_default());
-    match CommentId::slots(time::Timestamp(at), tie) {
-        Some(slots) => Box::new(slots),
-        None => Box::new(std::iter::empty()),
-    }
+    Box::new(CommentId::slots(time::Timestamp(at), tie).into_iter().flatten())
 }
