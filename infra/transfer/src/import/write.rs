@@ -3,7 +3,6 @@
 //! If an import of a thread is interrupted, the next import with the same plan finishes it. An import with another plan
 //! first repairs the data that the interrupted import left.
 
-mod exported;
 mod throttle;
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -18,7 +17,6 @@ use shared::error::Fault;
 use shared::store::Store;
 use shared::store::meter::measure;
 
-use self::exported::{write_around, write_entries};
 use self::throttle::Throttle;
 use super::author::Users;
 use super::staging::{Placed, Staging, TableError, Target};
@@ -29,9 +27,11 @@ use crate::store::import::{
 };
 use crate::store::recount::trust::note_shown;
 use crate::store::recount::{self, Finding, check_unfinished};
-use crate::store::restore::{begin_native, end_native};
+use crate::store::restore::{
+    begin_native, end_native, keep_imported_salt, restore_entries, restore_tombstones, restore_users,
+};
 
-/// The number of threads that are looked up at once.
+/// The number of threads that are looked up at once, and of an export's records between two waits for the throttle.
 const BATCH: usize = 100;
 /// Maximum rounds of checks and repairs. Repairing one item may reveal another finding.
 const ROUNDS: usize = 5;
@@ -107,7 +107,7 @@ impl Importer<'_> {
         let total = self.staging.count_new();
         let throttle = Throttle::new(self.table.rate);
         let mut run = Run { throttle, written: 0, total, progress };
-        write_around(self.staging, self.store, self.other_salt.as_deref(), &mut run.throttle).await?;
+        self.write_others(&mut run.throttle).await?;
         for number in self.staging.targets() {
             let target = &self.staging.threads.all[number];
             let thread = target.thread.clone();
@@ -118,7 +118,9 @@ impl Importer<'_> {
             // Describes the thread first, so that an interrupted import has described every thread that it wrote.
             describe_thread(self.store, &thread, &target.about).await?;
             let mode = begin_import(self.store, &thread, &self.plan(target)).await?;
-            write_entries(self.store, &thread, &self.staging.entries(target), &mut run.throttle).await?;
+            for entries in self.staging.entries(target).chunks(BATCH) {
+                run.throttle.paced(restore_entries(self.store, &thread, entries)).await?;
+            }
             match mode {
                 WriteMode::InBatches => self.write_in_batches(number, &thread, &mut run).await?,
                 WriteMode::OneByOne => {
@@ -129,6 +131,27 @@ impl Importer<'_> {
             }
         }
         Ok(run.throttle.units)
+    }
+
+    /// Writes an export's users, tombstones, and threads without comments. Records the salt of its hashes, if that isn't
+    /// the table's.
+    async fn write_others(&self, throttle: &mut Throttle) -> Result<(), WriteError> {
+        if !self.staging.is_export() {
+            return Ok(());
+        }
+        if let Some(other) = &self.other_salt {
+            keep_imported_salt(self.store, other).await?;
+        }
+        for users in self.staging.accounts().chunks(BATCH) {
+            throttle.paced(restore_users(self.store, users)).await?;
+        }
+        for tombstones in self.staging.tombstones().chunks(BATCH) {
+            throttle.paced(restore_tombstones(self.store, tombstones)).await?;
+        }
+        for target in self.staging.silent_threads() {
+            throttle.paced(describe_thread(self.store, &target.thread, &target.about)).await?;
+        }
+        Ok(())
     }
 
     /// The first thread with an unfinished import under another plan: from another file, with other options, or before
@@ -209,9 +232,7 @@ impl Importer<'_> {
         }
         for (user, comments) in earning {
             let known = profiles.get(&user).map(|user| user.trust.clone()).unwrap_or_default();
-            let (noted, cost) = measure(note_shown(self.store, user, &known, &comments)).await;
-            noted?;
-            run.throttle.spend(cost.write_units).await;
+            run.throttle.paced(note_shown(self.store, user, &known, &comments)).await?;
         }
         for placed in all.iter_mut().filter(|placed| is_named_here(placed)) {
             if let Some(profile) = placed.writer.user.and_then(|user| profiles.get(&user)) {
@@ -240,10 +261,8 @@ impl Importer<'_> {
         loop {
             let attached = self.attached(&placed);
             let comment = attached.counted_in(self.comment(&placed));
-            let (written, cost) =
-                measure(import_one(self.store, &comment, &attached, &placed.provenance, self.clock.now())).await;
-            run.throttle.spend(cost.write_units).await;
-            match written? {
+            let write = import_one(self.store, &comment, &attached, &placed.provenance, self.clock.now());
+            match run.throttle.paced(write).await? {
                 ImportedOne::Done => {
                     if let Some(pin) = pin(&placed, &comment) {
                         pin_imported(self.store, &comment.thread, pin).await?;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use shared::error::Fault;
+use shared::store::meter::measure;
 use tokio::time::Instant;
 
 pub(super) struct Throttle {
@@ -14,6 +16,14 @@ pub(super) struct Throttle {
 impl Throttle {
     pub(super) fn new(rate: Option<u32>) -> Self {
         Self { rate, start: Instant::now(), units: 0.0 }
+    }
+
+    /// Does some work, adds the units that it spent, and waits as in [`spend`](Self::spend).
+    pub(super) async fn paced<T>(&mut self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let (done, cost) = measure(work).await;
+        let done = done?;
+        self.spend(cost.write_units).await;
+        Ok(done)
     }
 
     /// Adds spent units, and waits until the rate allows the total.
