@@ -5,7 +5,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,19 +14,14 @@ use flate2::write::GzEncoder;
 use tests::{Service, dot};
 
 use crate::serve::{guest, serve, serve_command, start, token};
-use crate::{limited, on_data, stderr, unprivileged};
+use crate::{assert_in_order, done, fails, limited, on_data, printed, unprivileged};
 
-fn back_up(data_dir: &Path, out: &Path) -> Output {
-    on_data(&["backup", "--out", out.to_str().unwrap()], data_dir).output().unwrap()
+fn back_up(data_dir: &Path, out: &Path) -> Command {
+    on_data(&["backup", "--out", out.to_str().unwrap()], data_dir)
 }
 
-fn restore(backup: &Path, data_dir: &Path) -> Output {
-    on_data(&["restore", backup.to_str().unwrap()], data_dir).output().unwrap()
-}
-
-fn is_well(output: &Output) -> bool {
-    assert!(output.status.success(), "{} {}", String::from_utf8_lossy(&output.stdout), stderr(output));
-    true
+fn restore(backup: &Path, data_dir: &Path) -> Command {
+    on_data(&["restore", backup.to_str().unwrap()], data_dir)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,14 +45,12 @@ async fn a_backup_during_writes_has_what_was_acknowledged_before_and_restores_in
     fs::write(&out, "an older file").unwrap();
     for _ in 0..3 {
         let before = ada.comment("posts/1", "kept").await;
-        assert!(is_well(&back_up(&data, &out)));
+        done(back_up(&data, &out));
         assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
-        let restored = restore(&out, &copy);
-        assert!(is_well(&restored));
-        let printed = String::from_utf8(restored.stdout).unwrap();
+        let printed = printed(restore(&out, &copy));
         let time = printed.split_whitespace().find_map(|word| word.trim_matches(';').parse::<jiff::Timestamp>().ok());
         assert!(time.is_some_and(|time| time <= jiff::Timestamp::now()), "{printed}");
-        assert!(is_well(&on_data(&["check"], &copy).output().unwrap()));
+        assert_in_order(&copy);
         let (second, address) = serve(&copy, &[]);
         let ids = guest(&second, &address).list("posts/1", "per_page=50").await.ids();
         assert!(ids.contains(&before), "{ids:?}");
@@ -83,18 +76,16 @@ async fn a_stopped_service_is_backed_up_to_a_pipe_too() {
     let ada = guest(&service, &address).with_token(&token(&data));
     let comment = ada.comment("posts/1", "kept").await;
     assert!(service.stop().success());
-    let piped = on_data(&["backup", "--out", "-"], &data).stdout(Stdio::piped()).output().unwrap();
-    assert!(piped.status.success());
-    let names: Vec<String> = tar_names(&piped.stdout);
+    let piped = done(on_data(&["backup", "--out", "-"], &data)).stdout;
+    let names: Vec<String> = tar_names(&piped);
     for name in ["table.db", "visitor-salt", "sign-in-seed", "jwt-secret", "manifest.json"] {
         assert!(names.iter().any(|found| found == name), "{name} in {names:?}");
     }
     let file = folder.path().join("b.tar");
-    fs::write(&file, &piped.stdout).unwrap();
+    fs::write(&file, piped).unwrap();
     fs::create_dir(&copy).unwrap();
-    assert!(is_well(&restore(&file, &copy)));
-    let exported = on_data(&["export"], &copy).output().unwrap();
-    assert!(String::from_utf8_lossy(&exported.stdout).contains(&comment.to_string()));
+    done(restore(&file, &copy));
+    assert!(printed(on_data(&["export"], &copy)).contains(&comment.to_string()));
 }
 
 #[tokio::test]
@@ -107,9 +98,9 @@ async fn a_running_development_service_can_be_backed_up_even_if_its_path_is_long
     {
         let ready = if words.len() > 2 { "# listening" } else { "moderator" };
         let service = Service::start(&mut on_data(words, &data), ready);
-        assert!(is_well(&back_up(&data, &out)));
+        done(back_up(&data, &out));
         drop(service);
-        assert!(is_well(&restore(&out, &copy)));
+        done(restore(&out, &copy));
         fs::remove_dir_all(&copy).unwrap();
     }
 }
@@ -119,9 +110,8 @@ fn tar_names(bytes: &[u8]) -> Vec<String> {
     archive.entries().unwrap().map(|entry| entry.unwrap().path().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-fn refused(output: &Output, says: &str) {
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(output));
-    assert!(stderr(output).starts_with("error: ") && stderr(output).contains(says), "{}", stderr(output));
+fn refused(command: Command, says: &str) {
+    fails(command, 3, &[says]);
 }
 
 #[test]
@@ -129,21 +119,21 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let (data, out) = (path("data"), path("b.tar"));
-    refused(&back_up(&data, &out), "data");
+    refused(back_up(&data, &out), "data");
     assert!(!out.exists() && !data.exists());
     let (service, _) = serve(&data, &[]);
-    assert!(is_well(&back_up(&data, &out)));
-    refused(&back_up(&data, &path("none/b.tar")), "none/b.tar");
-    refused(&restore(&out, &data), "not empty");
+    done(back_up(&data, &out));
+    refused(back_up(&data, &path("none/b.tar")), "none/b.tar");
+    refused(restore(&out, &data), "not empty");
     assert!(service.stop().success());
-    refused(&restore(&out, &data), "not empty");
+    refused(restore(&out, &data), "not empty");
 
-    refused(&restore(&path("missing.tar"), &path("copy")), "missing.tar");
-    refused(&restore(folder.path(), &path("copy")), "directory");
-    refused(&restore(&out, &out), "b.tar is a file");
+    refused(restore(&path("missing.tar"), &path("copy")), "missing.tar");
+    refused(restore(folder.path(), &path("copy")), "directory");
+    refused(restore(&out, &out), "b.tar is a file");
     symlink("gone", path("link")).unwrap();
     for below in ["link", "link/new"] {
-        refused(&restore(&out, &path(below)), "link is a link to a directory that doesn't exist");
+        refused(restore(&out, &path(below)), "link is a link to a directory that doesn't exist");
         assert!(path("link").is_symlink() && !path("gone").exists());
     }
 
@@ -155,20 +145,19 @@ fn a_failed_backup_or_restore_exits_with_3_and_leaves_nothing() {
     header.set_cksum();
     evil.append(&header, &b"x"[..]).unwrap();
     evil.finish().unwrap();
-    refused(&restore(&evil_file, &path("copy")), "evil.tar");
+    refused(restore(&evil_file, &path("copy")), "evil.tar");
     assert!(!path("evil").exists() && !path("copy").exists());
 
-    let full = limited(16, &on_data(&["restore", out.to_str().unwrap()], &path("copy"))).output().unwrap();
-    refused(&full, "check its free space");
+    refused(limited(16, &restore(&out, &path("copy"))), "check its free space");
     assert!(!path("copy").exists());
 
     // A directory that contains only a lock file, as a service leaves it if its port is taken.
     fs::create_dir(path("locked")).unwrap();
     let lock = fs::File::create(path("locked/lock")).unwrap();
     lock.lock().unwrap();
-    refused(&restore(&out, &path("locked")), "another process uses");
+    refused(restore(&out, &path("locked")), "another process uses");
     drop(lock);
-    assert!(is_well(&restore(&out, &path("locked"))));
+    done(restore(&out, &path("locked")));
 }
 
 #[test]
@@ -180,19 +169,19 @@ fn a_backup_that_cannot_read_or_write_a_file_names_it() {
     assert!(start(&mut unprivileged(&serve_command(&data, &[]))).0.stop().success());
     fs::create_dir_all(&files[2]).unwrap();
     fs::write(&files[1], "x").unwrap();
-    let back_up = |out: &Path| unprivileged(&on_data(&["backup", "--out", out.to_str().unwrap()], &data));
+    let back_up = |out: &Path| unprivileged(&back_up(&data, out));
     for file in files {
         let before = fs::metadata(&file).unwrap().permissions();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
-        refused(&back_up(&out).output().unwrap(), &format!("{}: Permission denied", file.display()));
+        refused(back_up(&out), &format!("{}: Permission denied", file.display()));
         fs::set_permissions(&file, before).unwrap();
     }
-    let full = |kilobytes: u32, out: &Path| limited(kilobytes, &back_up(out)).output().unwrap();
-    refused(&full(60, &out), &format!("copying the table in {}: ", data.display()));
+    let full = |kilobytes: u32, out: &Path| limited(kilobytes, &back_up(out));
+    refused(full(60, &out), &format!("copying the table in {}: ", data.display()));
     let noise = (0..1_u32 << 20).flat_map(|n| n.wrapping_mul(0x9E37_79B9).rotate_left(n % 31).to_le_bytes());
     fs::write(data.join("objects/media/large"), noise.collect::<Vec<u8>>()).unwrap();
     for out in [out, folder.path().join("b.tar.gz")] {
-        refused(&full(2000, &out), &format!("{}: File too large", out.display()));
+        refused(full(2000, &out), &format!("{}: File too large", out.display()));
     }
 }
 
@@ -202,15 +191,15 @@ fn restoring_a_truncated_or_changed_backup_or_another_file_exits_with_3_and_leav
     let path = |name: &str| folder.path().join(name);
     let (data, out, damaged) = (path("data"), path("b.tar"), path("damaged.tar"));
     assert!(serve(&data, &[]).0.stop().success());
-    assert!(is_well(&back_up(&data, &out)));
+    done(back_up(&data, &out));
     let names =
         || fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>();
     let refuse = |content: &[u8], says: &str| {
         fs::write(&damaged, content).unwrap();
         let before = names();
-        refused(&restore(&damaged, &path("new/deep/copy")), says);
+        refused(restore(&damaged, &path("new/deep/copy")), says);
         fs::create_dir(path("copy")).unwrap();
-        refused(&restore(&damaged, &path("copy")), "damaged.tar: ");
+        refused(restore(&damaged, &path("copy")), "damaged.tar: ");
         fs::remove_dir(path("copy")).unwrap();
         assert_eq!(names(), before);
     };
@@ -256,9 +245,7 @@ fn a_directory_of_a_newer_version_or_a_killed_restore_exits_with_3_and_stays_as_
         };
         let before = names();
         for words in commands {
-            let output = on_data(words, &data).env("SVC_PUBLIC_URL", "https://a.example").output().unwrap();
-            assert_eq!(output.status.code(), Some(3), "{words:?}: {}", stderr(&output));
-            assert!(stderr(&output).contains(says), "{words:?}: {}", stderr(&output));
+            fails(on_data(words, &data).env("SVC_PUBLIC_URL", "https://a.example"), 3, &[says]);
         }
         assert!(names() == before);
     };

@@ -13,7 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tests::{MAIL, SECRET, START, Service, TestResponse, sign, wants};
 
-use crate::{fails, local, on_data, serve, stderr};
+use crate::{assert_in_order, done, fails, local, on_data, printed, serve, stderr};
 
 /// Maximum wait on a slow machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -149,13 +149,11 @@ fn a_token_needs_a_directory_that_a_service_has_used() {
     let folder = tempfile::tempdir().unwrap();
     let missing = folder.path().join("typo");
     let token = || on_data(&["token", "--id", "7", "--name", "Ada"], &missing);
-    let refused = token().output().unwrap();
-    assert_eq!(refused.status.code(), Some(3));
-    let (place, error) = (missing.display(), stderr(&refused));
-    assert!(error.starts_with(&format!("error: no service has used {place}; ")), "{error}");
-    assert!(error.contains("cargo local --data-dir") && !missing.exists(), "{error}");
-    let made = token().env("SVC_JWT_SECRET", SECRET).output().unwrap();
-    assert!(made.status.success() && !missing.exists(), "{}", stderr(&made));
+    let place = format!("error: no service has used {}; ", missing.display());
+    fails(token(), 3, &[&place, "cargo local --data-dir"]);
+    assert!(!missing.exists());
+    done(token().env("SVC_JWT_SECRET", SECRET));
+    assert!(!missing.exists());
 }
 
 #[tokio::test]
@@ -281,8 +279,7 @@ fn the_first_start_or_import_stores_the_configured_salt_permanently() {
     let (started, imported) = (folder.path().join("started"), folder.path().join("imported"));
     drop(Service::start(&mut run(&["--port", "0"], &started, SALT), "moderator"));
     for (words, data) in [(["export", "--out", file], &started), (["import", "native", file], &imported)] {
-        let output = run(&words, data, SALT).output().unwrap();
-        assert!(output.status.success(), "{words:?}: {}", stderr(&output));
+        done(run(&words, data, SALT));
     }
     for data in [started, imported] {
         assert_eq!(fs::read_to_string(data.join("visitor-salt")).unwrap(), SALT);
@@ -368,8 +365,8 @@ async fn a_table_with_comments_is_refused_without_its_salt() {
             fails(on_data(words, data_dir.path()), 3, &[&expected]);
         }
     }
-    let check = on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt).output().unwrap();
-    assert!(check.status.success() && !file.exists(), "{}", stderr(&check));
+    done(on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt));
+    assert!(!file.exists());
 
     // The service refuses a table without the other files, and creates no secrets.
     for name in ["jwt-secret", "sign-in-seed", "salt-fingerprint", "version"] {
@@ -411,8 +408,7 @@ async fn a_table_with_comments_is_refused_with_another_salt() {
         }
         assert!(!file.exists());
     }
-    let check = run(&["check"], Some(moved)).output().unwrap();
-    assert!(check.status.success(), "{}", stderr(&check));
+    done(run(&["check"], Some(moved)));
 }
 
 #[test]
@@ -422,9 +418,8 @@ fn an_import_into_an_empty_table_accepts_the_salt_of_another_machine() {
     assert!(serve(&data).stop().success());
     fs::write(data.join("visitor-salt"), "the salt of a machine that the service moves from").unwrap();
     fs::write(&export, format!("{}\n", json!({ "thread": { "key": "/a", "url": "/a" } }))).unwrap();
-    let import = on_data(&["import", "native", export.to_str().unwrap()], &data).output().unwrap();
-    assert!(import.status.success(), "{}", stderr(&import));
-    assert!(on_data(&["check"], &data).output().unwrap().status.success());
+    done(on_data(&["import", "native", export.to_str().unwrap()], &data));
+    assert_in_order(&data);
     assert!(serve(&data).stop().success());
 }
 
@@ -494,8 +489,7 @@ async fn a_table_may_be_a_symbolic_link() {
     assert!(service.stop().success());
     fs::rename(data.join("table.db"), &elsewhere).unwrap();
     std::os::unix::fs::symlink("../elsewhere.db", data.join("table.db")).unwrap();
-    let check = on_data(&["check"], &data).output().unwrap();
-    assert!(check.status.success(), "{}", stderr(&check));
+    assert_in_order(&data);
     let mut service = serve(&data);
     service.member().comment("posts/1", "y").await;
     service.kill();
@@ -601,12 +595,9 @@ async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() 
     }
     allow(&data, 0o555);
 
-    let exported = as_reader(&["export"], &data).output().unwrap();
-    assert_eq!(exported.status.code(), Some(0), "{}", stderr(&exported));
-    assert_eq!(String::from_utf8_lossy(&exported.stdout).matches("in the log alone").count(), 3);
-    let person = as_reader(&["person", "export", "--user", "1"], &data).output().unwrap();
-    assert_eq!(person.status.code(), Some(0), "{}", stderr(&person));
-    assert_eq!(String::from_utf8_lossy(&person.stdout).matches("in the log alone").count(), 3);
+    let exported = printed(as_reader(&["export"], &data));
+    let person = printed(as_reader(&["person", "export", "--user", "1"], &data));
+    assert_eq!([&exported, &person].map(|text| text.matches("in the log alone").count()), [3, 3]);
     let check = as_reader(&["check"], &data).output().unwrap();
     assert!(check.stdout.ends_with(b" found\n") && check.status.code() < Some(3), "{}", stderr(&check));
     let says = "error: the last process did not finish its work; start and stop the service, ";
@@ -629,8 +620,7 @@ async fn a_read_only_snapshot_can_be_exported_and_checked_and_stays_unchanged() 
     let linked = as_reader(&["export"], &data).output().unwrap();
     allow(&disk, 0o755);
     allow(&data, 0o755);
-    assert_eq!(linked.status.code(), Some(0), "{}", stderr(&linked));
-    assert_eq!(linked.stdout, exported.stdout);
+    assert_eq!(str::from_utf8(&linked.stdout), Ok(exported.as_str()), "{}", stderr(&linked));
 }
 
 #[test]
@@ -714,9 +704,7 @@ fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
         for words in [&["check"][..], &["export"], &export, &erase] {
             let mut command = local(&[words, &["--table", "t"]].concat());
             let salt = ("SVC_VISITOR_SALT", "a salt of eighteen bytes");
-            let output = command.envs(keys).envs([salt]).env_remove(missing).output().unwrap();
-            assert_eq!(output.status.code(), Some(3), "{words:?}");
-            assert!(stderr(&output).contains(advice), "{words:?}: {}", stderr(&output));
+            fails(command.envs(keys).envs([salt]).env_remove(missing), 3, &[advice]);
         }
     }
 }
@@ -725,11 +713,10 @@ fn a_command_for_a_deployed_table_says_what_the_environment_lacks() {
 fn usage_shows_the_command_as_it_was_typed() {
     let mut aliased = local(&["--help"]);
     let mut help = local(&["--help"]);
-    let stdout = |command: &mut Command| String::from_utf8(command.output().unwrap().stdout).unwrap();
-    assert!(stdout(aliased.env("CARGO", "cargo")).contains("\n       cargo local serve "));
-    let help = stdout(help.env_remove("CARGO"));
+    assert!(printed(aliased.env("CARGO", "cargo")).contains("\n       cargo local serve "));
+    let help = printed(help.env_remove("CARGO"));
     assert!(help.contains("\n       comments-server serve ") && !help.contains("cargo local"), "{help}");
-    let version = stdout(local(&["--version"]).env_remove("CARGO"));
+    let version = printed(local(&["--version"]).env_remove("CARGO"));
     assert_eq!(version, concat!("comments-server ", env!("CARGO_PKG_VERSION"), "\n"));
 }
 

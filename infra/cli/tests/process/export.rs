@@ -3,13 +3,13 @@
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::Command;
 
 use flate2::read::GzDecoder;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::{on_data, serve, stderr};
+use crate::{done, fails, on_data, printed, serve, stderr};
 
 struct Sandbox {
     directory: TempDir,
@@ -24,12 +24,12 @@ impl Sandbox {
         self.directory.path().join(name)
     }
 
-    fn export(&self, data: &str, file: &str) -> Output {
-        on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
+    fn export(&self, data: &str, file: &str) -> Command {
+        on_data(&["export", "--out", self.path(file).to_str().unwrap()], &self.path(data))
     }
 
-    fn import(&self, file: &str, data: &str) -> Output {
-        on_data(&["import", "native", self.path(file).to_str().unwrap()], &self.path(data)).output().unwrap()
+    fn import(&self, file: &str, data: &str) -> Command {
+        on_data(&["import", "native", self.path(file).to_str().unwrap()], &self.path(data))
     }
 
     fn read(&self, file: &str) -> String {
@@ -47,36 +47,24 @@ impl Sandbox {
     }
 }
 
-fn succeeded(output: &Output) -> &str {
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
-    str::from_utf8(&output.stdout).unwrap()
-}
-
-fn is_unusable(output: &Output, why: &str) {
-    assert_eq!(output.status.code(), Some(3), "{}", stderr(output));
-    assert!(stderr(output).contains(why) && stderr(output).lines().count() == 1, "{}", stderr(output));
-}
-
 #[tokio::test]
 async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
-    assert_eq!(succeeded(&sandbox.export("data", "a.jsonl")), "2 comments exported\n");
+    assert_eq!(printed(sandbox.export("data", "a.jsonl")), "2 comments exported\n");
     let whole = sandbox.read("a.jsonl");
     assert!(whole.starts_with(r#"{"head":{"format":"comments","version":1,"source":"native","salt":""#), "{whole}");
     assert_eq!(whole.lines().count(), 6, "{whole}");
-    let printed = on_data(&["export"], &sandbox.path("data")).output().unwrap();
-    assert_eq!(succeeded(&printed), whole);
+    assert_eq!(printed(on_data(&["export"], &sandbox.path("data"))), whole);
 
-    let imported = sandbox.import("a.jsonl", "other");
-    assert!(succeeded(&imported).ends_with("2 read: 2 new, 0 already there, 0 skipped, 0 refused\n"));
+    let imported = done(sandbox.import("a.jsonl", "other"));
+    assert!(imported.stdout.ends_with(b"2 read: 2 new, 0 already there, 0 skipped, 0 refused\n"));
     assert!(stderr(&imported).starts_with("note: ") && stderr(&imported).contains("SVC_VISITOR_SALT"));
-    succeeded(&sandbox.export("other", "b.jsonl"));
+    done(sandbox.export("other", "b.jsonl"));
     assert_eq!(sandbox.read("b.jsonl"), whole);
-    let again = sandbox.import("a.jsonl", "other");
-    assert!(succeeded(&again).ends_with("2 read: 0 new, 2 already there, 0 skipped, 0 refused\n"));
-    let check = on_data(&["check"], &sandbox.path("other")).output().unwrap();
-    assert_eq!(succeeded(&check), "0 found\n");
+    let again = printed(sandbox.import("a.jsonl", "other"));
+    assert!(again.ends_with("2 read: 0 new, 2 already there, 0 skipped, 0 refused\n"));
+    assert_eq!(printed(on_data(&["check"], &sandbox.path("other"))), "0 found\n");
 
     let service = serve(&sandbox.path("other"));
     let list = service.guest().list("posts/1", "").await;
@@ -89,15 +77,14 @@ async fn an_export_imported_elsewhere_and_exported_again_is_the_same_file() {
 async fn a_native_file_is_refused_by_a_table_with_other_comments() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
-    succeeded(&sandbox.export("data", "a.jsonl"));
-    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains("0 new, 2 already there"));
+    done(sandbox.export("data", "a.jsonl"));
+    assert!(printed(sandbox.import("a.jsonl", "data")).contains("0 new, 2 already there"));
     sandbox.served("other").await;
-    succeeded(&sandbox.export("other", "before.jsonl"));
-    is_unusable(&sandbox.import("a.jsonl", "other"), "an empty table");
-    let file = sandbox.path("a.jsonl");
-    let dry_run = on_data(&["import", "native", file.to_str().unwrap(), "--dry-run"], &sandbox.path("other")).output();
-    is_unusable(&dry_run.unwrap(), "an empty table");
-    succeeded(&sandbox.export("other", "after.jsonl"));
+    done(sandbox.export("other", "before.jsonl"));
+    for words in [&[] as &[&str], &["--dry-run"]] {
+        fails(sandbox.import("a.jsonl", "other").args(words), 3, &["an empty table"]);
+    }
+    done(sandbox.export("other", "after.jsonl"));
     assert_eq!(sandbox.read("after.jsonl"), sandbox.read("before.jsonl"));
 }
 
@@ -105,32 +92,30 @@ async fn a_native_file_is_refused_by_a_table_with_other_comments() {
 async fn an_export_to_a_file_that_ends_in_gz_is_compressed() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
-    succeeded(&sandbox.export("data", "plain.jsonl"));
-    succeeded(&sandbox.export("data", "small.jsonl.gz"));
+    done(sandbox.export("data", "plain.jsonl"));
+    done(sandbox.export("data", "small.jsonl.gz"));
     let mut text = String::new();
     GzDecoder::new(fs::File::open(sandbox.path("small.jsonl.gz")).unwrap()).read_to_string(&mut text).unwrap();
     assert_eq!(text, sandbox.read("plain.jsonl"));
-    assert!(succeeded(&sandbox.import("small.jsonl.gz", "other")).contains("2 new"));
+    assert!(printed(sandbox.import("small.jsonl.gz", "other")).contains("2 new"));
 }
 
 #[tokio::test]
 async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
     let sandbox = Sandbox::new();
     let service = serve(&sandbox.path("data"));
-    let token = on_data(&["token", "--id", "eve@idp", "--name", "Eve"], &sandbox.path("data")).output().unwrap();
-    service.guest().with_token(succeeded(&token).trim()).comment("posts/1", "mine").await;
+    let token = printed(on_data(&["token", "--id", "eve@idp", "--name", "Eve"], &sandbox.path("data")));
+    service.guest().with_token(token.trim()).comment("posts/1", "mine").await;
     assert!(service.stop().success());
-    succeeded(&sandbox.export("data", "a.jsonl"));
-    is_unusable(&sandbox.import("a.jsonl", "other"), "hashed with another salt");
-    let dry = ["import", "native", sandbox.path("a.jsonl").to_str().unwrap(), "--dry-run"].map(str::to_owned);
-    let dry = on_data(&dry.each_ref().map(String::as_str), &sandbox.path("nowhere")).output().unwrap();
-    is_unusable(&dry, "hashed with another salt");
+    done(sandbox.export("data", "a.jsonl"));
+    fails(sandbox.import("a.jsonl", "other"), 3, &["hashed with another salt"]);
+    fails(sandbox.import("a.jsonl", "nowhere").arg("--dry-run"), 3, &["hashed with another salt"]);
     fs::create_dir(sandbox.path("same")).unwrap();
     fs::copy(sandbox.path("data/visitor-salt"), sandbox.path("same/visitor-salt")).unwrap();
-    let imported = sandbox.import("a.jsonl", "same");
-    assert!(succeeded(&imported).contains("1 new"));
+    let imported = done(sandbox.import("a.jsonl", "same"));
+    assert!(String::from_utf8_lossy(&imported.stdout).contains("1 new"));
     assert_eq!(stderr(&imported), "");
-    succeeded(&sandbox.export("same", "b.jsonl"));
+    done(sandbox.export("same", "b.jsonl"));
     assert_eq!(sandbox.read("b.jsonl"), sandbox.read("a.jsonl"));
 }
 
@@ -143,11 +128,9 @@ fn names(directory: &Path) -> Vec<String> {
 async fn an_unusable_output_exits_with_3_and_leaves_no_file() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
-    let missing = sandbox.path("missing/a.jsonl");
-    let output = sandbox.export("data", "missing/a.jsonl");
-    is_unusable(&output, "does not exist");
-    assert_eq!(stderr(&output), format!("error: {}: its directory does not exist\n", missing.display()));
-    is_unusable(&sandbox.export("data", "."), "is a directory");
+    let missing = format!("error: {}: its directory does not exist\n", sandbox.path("missing/a.jsonl").display());
+    fails(sandbox.export("data", "missing/a.jsonl"), 3, &[&missing]);
+    fails(sandbox.export("data", "."), 3, &["is a directory"]);
     assert_eq!(names(sandbox.directory.path()), ["data"]);
 }
 
@@ -157,8 +140,8 @@ async fn a_full_output_device_is_named_in_the_error() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
     for words in [&["export"] as &[&str], &["person", "export", "--user", "1"]] {
-        let output = on_data(words, &sandbox.path("data")).args(["--out", "/dev/full"]).output().unwrap();
-        is_unusable(&output, "error: /dev/full: No space left on device");
+        let mut command = on_data(words, &sandbox.path("data"));
+        fails(command.args(["--out", "/dev/full"]), 3, &["error: /dev/full: No space left on device"]);
     }
 }
 
@@ -176,21 +159,21 @@ async fn an_older_export_restores_deleted_comments_written_here_but_not_imported
         assert!(service.stop().success());
     };
     sandbox.served("data").await;
-    succeeded(&sandbox.export("data", "a.jsonl"));
+    done(sandbox.export("data", "a.jsonl"));
     delete_all("data").await;
-    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains(": 2 new"));
+    assert!(printed(sandbox.import("a.jsonl", "data")).contains(": 2 new"));
     delete_all("data").await;
-    assert!(succeeded(&sandbox.import("a.jsonl", "data")).contains(": 0 new, 0 already there, 2 skipped (deleted 2)"));
+    assert!(printed(sandbox.import("a.jsonl", "data")).contains(": 0 new, 0 already there, 2 skipped (deleted 2)"));
 }
 
 #[tokio::test]
 async fn importing_a_file_cut_off_between_two_lines_exits_with_3_and_writes_nothing() {
     let sandbox = Sandbox::new();
     sandbox.served("data").await;
-    succeeded(&sandbox.export("data", "a.jsonl"));
+    done(sandbox.export("data", "a.jsonl"));
     let whole = sandbox.read("a.jsonl");
     let cut = whole.trim_end().rfind('\n').unwrap() + 1;
     fs::write(sandbox.path("cut.jsonl"), &whole[..cut]).unwrap();
-    is_unusable(&sandbox.import("cut.jsonl", "other"), "ends after 4 of 5 records");
-    assert!(succeeded(&sandbox.import("a.jsonl", "other")).contains("2 new"));
+    fails(sandbox.import("cut.jsonl", "other"), 3, &["ends after 4 of 5 records"]);
+    assert!(printed(sandbox.import("a.jsonl", "other")).contains("2 new"));
 }

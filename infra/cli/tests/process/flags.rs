@@ -5,25 +5,19 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::Value;
 
-use crate::{fails, local, on_data, stderr};
+use crate::{done, fails, local, on_data, stderr};
 
 const DUMP: &str = r#"<disqus xmlns:dsq="http://disqus.com/disqus-internals">
   <thread dsq:id="1"><link>https://blog.example/hello/</link></thread>
   <post dsq:id="10"><message>one</message><createdAt>2014-01-02T03:04:05Z</createdAt><isDeleted>false</isDeleted>
     <isSpam>false</isSpam><author><name>Ada</name><email>ada@example.org</email></author><thread dsq:id="1"/></post>
 </disqus>"#;
-
-fn done(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{command:?}: {}", stderr(&output));
-    output
-}
 
 /// A directory with a dump, and a data directory with the imported dump.
 struct Place {

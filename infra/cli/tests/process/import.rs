@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::{assert_in_order, limited, local, on_data, serve, stderr};
+use crate::{assert_in_order, done, fails, limited, local, on_data, printed, serve, stderr};
 
 const DISQUS: &str = r#"<?xml version="1.0"?>
 <disqus xmlns:dsq="http://disqus.com/disqus-internals">
@@ -55,7 +55,7 @@ async fn an_imported_thread_is_served() {
     assert_eq!((&comment["replies"][0]["body"], &comment["replies_count"]), (&json!("two"), &json!(1)));
     assert!(!list.json.to_string().contains("ada@blog.example"));
     assert!(service.stop().success());
-    assert!(on_data(&["check"], &data).output().unwrap().status.success());
+    assert_in_order(&data);
 
     let again = import(&["disqus"], &file, &data);
     assert!(String::from_utf8(again.stdout).unwrap().contains("3 read: 0 new, 2 already there, 1 skipped"));
@@ -93,9 +93,7 @@ fn a_map_assigns_comments_to_threads_and_a_dash_reads_standard_input() {
     let words = ["import", "disqus", "-", "--map", map.to_str().unwrap()];
     let mut command = on_data(&words, &directory.path().join("data"));
     command.stdin(Stdio::from(fs::File::open(&file).unwrap()));
-    let output = command.output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let stdout = String::from_utf8(output.stdout).unwrap();
+    let stdout = printed(command);
     assert!(stdout.starts_with("posts/blog:hello: 2\nposts/two: 1\n"), "{stdout}");
 }
 
@@ -108,13 +106,9 @@ fn wrong_usage_exits_with_2_and_names_the_mistake() {
     for (words, named) in
         [(["--map", map], "line 2"), (["--users", "/nowhere"], "--users"), (["--site", " "], "--site")]
     {
-        let output = local(&["import", "disqus", "x"]).args(words).output().unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
-        assert!(stderr(&output).contains(named), "{words:?}: {}", stderr(&output));
+        fails(local(&["import", "disqus", "x"]).args(words), 2, &[named]);
     }
-    let twice = local(&["import", "disqus", "-", "-"]).output().unwrap();
-    assert_eq!(twice.status.code(), Some(2), "{}", stderr(&twice));
-    assert!(stderr(&twice).contains("standard input can be read only once"), "{}", stderr(&twice));
+    fails(local(&["import", "disqus", "-", "-"]), 2, &["standard input can be read only once"]);
 }
 
 #[test]
@@ -289,7 +283,7 @@ fn a_second_site_without_a_name_is_refused_and_can_be_imported_under_a_name() {
         let again = import(words, file, &data);
         assert!(stdout(&again).contains(&format!(": 0 new, {count} already there")), "{}", stdout(&again));
     }
-    assert!(on_data(&["check"], &data).output().unwrap().status.success());
+    assert_in_order(&data);
 }
 
 fn long_dump() -> String {
@@ -334,12 +328,9 @@ fn an_import_that_was_killed_is_finished_by_the_same_command() {
     let found = String::from_utf8_lossy(&check.stdout);
     assert!(found.contains("an import is unfinished"), "{found}");
     let out = directory.path().join("half.jsonl");
-    let export = on_data(&["export", "--out", out.to_str().unwrap()], &data).output().unwrap();
-    assert_eq!((export.status.code(), out.exists()), (Some(3), false));
-    assert!(stderr(&export).contains("is unfinished") && stderr(&export).lines().count() == 1, "{}", stderr(&export));
-    let finished = on_data(&["import", "native", file.to_str().unwrap()], &data).output().unwrap();
-    let stdout = String::from_utf8(finished.stdout).unwrap();
-    assert_eq!(finished.status.code(), Some(0), "{stdout}");
+    fails(on_data(&["export", "--out", out.to_str().unwrap()], &data), 3, &["is unfinished"]);
+    assert!(!out.exists());
+    let stdout = printed(on_data(&["import", "native", file.to_str().unwrap()], &data));
     assert!(stdout.contains("3000 read: ") && !stdout.contains(": 3000 new"), "{stdout}");
     assert_in_order(&data);
 }
@@ -351,9 +342,8 @@ fn an_old_file_brings_no_erased_person_back_after_a_move() {
     let [data, moved] = ["data", "moved"].map(|name| directory.path().join(name));
     fs::write(&file, DISQUS).unwrap();
     assert!(import(&["disqus"], &file, &data).status.success());
-    let run = |words: &[&str]| assert!(on_data(words, &data).output().unwrap().status.success(), "{words:?}");
-    run(&["person", "erase", "--email", "ada@blog.example"]);
-    run(&["export", "--out", export.to_str().unwrap()]);
+    done(on_data(&["person", "erase", "--email", "ada@blog.example"], &data));
+    done(on_data(&["export", "--out", export.to_str().unwrap()], &data));
     fs::create_dir(&moved).unwrap();
     fs::copy(data.join("visitor-salt"), moved.join("visitor-salt")).unwrap();
     assert!(import(&["native"], &export, &moved).status.success());
@@ -381,7 +371,6 @@ fn a_directory_whose_disk_was_full_at_the_first_import_is_usable_after_it() {
         let full = limited(kilobytes, &import_dump).output().unwrap();
         assert_eq!(full.status.code(), Some(3), "{kilobytes}: {}", stderr(&full));
         assert!(!stderr(&full).contains("backup"), "{}", stderr(&full));
-        let again = import(&["disqus"], &dump, &data_dir);
-        assert_eq!(again.status.code(), Some(0), "{kilobytes}: {}", stderr(&again));
+        done(import_dump);
     }
 }

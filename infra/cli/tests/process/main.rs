@@ -61,8 +61,21 @@ fn on_data(words: &[&str], data_dir: &Path) -> Command {
 }
 
 fn assert_in_order(data_dir: &Path) {
-    let check = on_data(&["check"], data_dir).output().unwrap();
-    assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stdout));
+    done(on_data(&["check"], data_dir));
+}
+
+/// Runs a command that must succeed.
+fn done(mut command: impl BorrowMut<Command>) -> Output {
+    let command: &mut Command = command.borrow_mut();
+    let output = command.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{command:?}: {printed}{}", stderr(&output));
+    output
+}
+
+/// What a command prints, which must succeed.
+fn printed(command: impl BorrowMut<Command>) -> String {
+    String::from_utf8(done(command).stdout).unwrap()
 }
 
 /// Asserts that a command exits with this code, prints nothing else, and names all of `says` in its error.

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use http::Method;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tests::{Actor, MAIL, SECRET, Service, WEBHOOKS, sign};
+use tests::{Actor, SECRET, Service, sign};
 use tokio::task::JoinSet;
 
-use crate::{assert_in_order, limited, local, on_data, serve, stderr};
+use crate::killed::serve_all;
+use crate::{assert_in_order, done, fails, limited, local, on_data, printed, serve, stderr};
 
 /// A page with two comments by Ada: the first has a reply by Bob, and the second has none.
 fn dump(first: &str) -> String {
@@ -38,9 +39,7 @@ fn dump(first: &str) -> String {
 fn import(dump: &str, words: &[&str], data: &Path) -> String {
     let file = data.with_extension("jsonl");
     fs::write(&file, dump).unwrap();
-    let output = on_data(&["import", "native", file.to_str().unwrap()], data).args(words).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    String::from_utf8(output.stdout).unwrap()
+    printed(on_data(&["import", "native", file.to_str().unwrap()], data).args(words))
 }
 
 fn erase(who: &[&str], data: &Path) -> Output {
@@ -115,8 +114,7 @@ async fn exported(data: &Path) -> String {
     grace.put("posts/1", json!({ "author_id": 1, "title": "A page" })).await.ok(200);
     assert!(service.stop().success());
     let file = data.with_extension("export");
-    let output = on_data(&["export", "--out", file.to_str().unwrap()], data).output().unwrap();
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    done(on_data(&["export", "--out", file.to_str().unwrap()], data));
     fs::read_to_string(file).unwrap()
 }
 
@@ -154,13 +152,6 @@ async fn an_export_from_before_an_erasure_restores_nothing() {
         assert!(!contains(&elsewhere, text), "{text}");
     }
     assert_eq!(receipt(&erase(&["--user", "1"], &elsewhere))["gone"], json!({}));
-}
-
-fn serve_all(data: &Path) -> Service {
-    let mut command = on_data(&["--port", "0"], data);
-    command.envs(MAIL).envs(WEBHOOKS).env("SVC_MAIL_WAIT", "0").env("SVC_JWT_SECRET", SECRET);
-    command.env("SVC_WRITE_LIMIT", "1000000").env("SVC_READ_LIMIT", "1000000");
-    Service::start(&mut command, "moderator")
 }
 
 /// The name, picture and email address in a member's token.
@@ -310,16 +301,13 @@ fn the_data_of_a_person_goes_to_standard_output_or_to_a_file() {
     let (data, file) = (directory.path().join("data"), directory.path().join("ada.jsonl"));
     import(&dump("ada-1"), &[], &data);
     let who = ["--email", "ada@example.org"];
-    let printed = on_data(&["person", "export"], &data).args(who).output().unwrap();
-    assert_eq!(printed.status.code(), Some(0), "{}", stderr(&printed));
-    let lines = String::from_utf8(printed.stdout).unwrap();
+    let lines = printed(on_data(&["person", "export"], &data).args(who));
     assert_eq!((lines.lines().count(), lines.matches("comment ada-1").count()), (3, 2), "{lines}");
     assert!(!lines.contains("comment answer"), "{lines}");
-    let written = on_data(&["person", "export", "--out", file.to_str().unwrap()], &data).args(who).output().unwrap();
-    assert_eq!(String::from_utf8(written.stdout).unwrap(), "2 records exported\n");
+    let mut to_file = on_data(&["person", "export", "--out", file.to_str().unwrap()], &data);
+    assert_eq!(printed(to_file.args(who)), "2 records exported\n");
     assert_eq!(fs::read_to_string(&file).unwrap(), lines);
-    let nobody = on_data(&["person", "export", "--user", "7"], &data).output().unwrap();
-    assert_eq!(nobody.status.code(), Some(0));
+    done(on_data(&["person", "export", "--user", "7"], &data));
 }
 
 #[test]
@@ -401,8 +389,7 @@ async fn a_repair_leaves_no_hash_of_an_address_in_the_files() {
     assert!(service.stop().success());
     let left = || (0..80).filter(|n| contains(data, &shared::domain::ids::sha256_hex(&address(*n)))).count();
     assert_eq!(left(), 80);
-    let repair = with_pictures("false", &["check", "--repair"]).output().unwrap();
-    assert!(repair.status.success(), "{}", stderr(&repair));
+    done(with_pictures("false", &["check", "--repair"]));
     assert_eq!(left(), 0);
 }
 
@@ -412,6 +399,7 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
     let (data, file) = (directory.path().join("data"), directory.path().join("dump.jsonl"));
     import(&dump("ada-1"), &[], &data);
     fs::write(&file, dump("ada-1")).unwrap();
+    let other = [("SVC_VISITOR_SALT", "of another site, by mistake")];
     for words in [
         &["check"][..],
         &["export"],
@@ -420,26 +408,14 @@ fn another_salt_than_that_of_the_data_directory_is_refused_by_every_command() {
         &["person", "erase", "--email", "ada@example.org"],
         &["--port", "0"],
     ] {
-        let mut command = local(words);
-        let output = command
-            .arg("--data-dir")
-            .arg(&data)
-            .env("SVC_VISITOR_SALT", "of another site, by mistake")
-            .output()
-            .unwrap();
-        assert_eq!(output.status.code(), Some(2), "{words:?}");
         let kept = data.join("visitor-salt");
-        let error = stderr(&output);
-        assert!(error.contains("SVC_VISITOR_SALT") && error.contains(kept.to_str().unwrap()), "{words:?}: {error}");
+        fails(on_data(words, &data).envs(other), 2, &["SVC_VISITOR_SALT", kept.to_str().unwrap()]);
     }
     let (backup, new) = (directory.path().join("backup.tar"), directory.path().join("new"));
-    let out = on_data(&["backup", "--out", backup.to_str().unwrap()], &data).output().unwrap();
-    assert!(out.status.success(), "{}", stderr(&out));
+    done(on_data(&["backup", "--out", backup.to_str().unwrap()], &data));
     let mut restore = on_data(&["restore", backup.to_str().unwrap()], &new);
-    let output = restore.env("SVC_VISITOR_SALT", "of another site, by mistake").output().unwrap();
-    assert_eq!((output.status.code(), new.exists()), (Some(2), false));
-    let error = stderr(&output);
-    assert!(error.contains("the value of the first start, which is in the backup;"), "{error}");
+    fails(restore.envs(other), 2, &["the value of the first start, which is in the backup;"]);
+    assert!(!new.exists());
     assert_eq!(receipt(&erase(&["--email", "ada@example.org"], &data))["gone"]["comments"], 1);
 }
 
@@ -500,8 +476,7 @@ fn a_dash_is_standard_output_for_every_command() {
     import(&dump("ada-1"), &[], &data);
     let file = data.with_extension("jsonl");
     let run = |words: &[&str]| {
-        let output = on_data(words, &data).current_dir(&folder).output().unwrap();
-        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", stderr(&output));
+        let output = done(on_data(words, &data).current_dir(&folder));
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 0, "{words:?}");
         output
     };

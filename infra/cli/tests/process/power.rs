@@ -16,7 +16,7 @@ use tests::{MAIL, Received, Receiver, SECRET, Service, WEBHOOKS, dot, sign};
 
 use crate::killed::{files, serve_all, token as member_token};
 use crate::serve::{SITE, guest, serve_command, start};
-use crate::{count, on_data, under};
+use crate::{assert_in_order, count, on_data, printed, under};
 
 /// The default of the environment variable `POWER_CUTS`.
 const CUTS: u64 = 20;
@@ -53,11 +53,9 @@ async fn after_a_power_cut_everything_acknowledged_is_stored_and_sent_and_the_ta
         let received = receiver.received().len();
         assert!(start(&mut production(&after)).0.stop().success());
         finish(&after);
-        let check = on_data(&["check"], &after).output().unwrap();
-        assert!(check.status.success(), "cut {cut}: {}", String::from_utf8_lossy(&check.stdout));
+        assert_in_order(&after);
         let sent = Sent::read(&after, &receiver.received()[received..]);
-        let exported = on_data(&["export"], &after).output().unwrap();
-        let exported = String::from_utf8(exported.stdout).unwrap();
+        let exported = printed(on_data(&["export"], &after));
         for told in told {
             let lost = match told.strip_prefix("/media/") {
                 Some(image) => (!after.join("objects/media").join(image).exists()).then_some("an image"),

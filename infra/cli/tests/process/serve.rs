@@ -13,7 +13,7 @@ use http::{HeaderName, Method};
 use serde_json::{Value, json};
 use tests::{Actor, MAIL, SECRET, Service, dot};
 
-use crate::{fails, local, on_data, under, unprivileged};
+use crate::{assert_in_order, done, fails, local, on_data, printed, under, unprivileged};
 
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub(crate) const SITE: &str = "https://comments.example.org";
@@ -45,8 +45,7 @@ pub(crate) fn guest(service: &Service, address: &str) -> Actor {
 }
 
 pub(crate) fn token(data_dir: &Path) -> String {
-    let output = on_data(&["token", "--id", "7", "--name", "Ada", "--moderator"], data_dir).output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    printed(on_data(&["token", "--id", "7", "--name", "Ada", "--moderator"], data_dir)).trim().to_owned()
 }
 
 fn send(address: &str, bytes: &str) -> TcpStream {
@@ -130,7 +129,7 @@ fn a_secret_of_several_lines_is_kept_as_it_was_set() {
         command.envs(variables.into_iter().filter(|_| is_set));
         assert!(start(&mut command).0.stop().success());
     }
-    assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
+    assert_in_order(folder.path());
 }
 
 #[test]
@@ -219,7 +218,7 @@ fn a_directory_in_which_no_file_can_be_created_is_named() {
     fails(unprivileged(&serve_command(&data_dir, &[])), 3, &says);
     fails(unprivileged(&on_data(&["check", "--repair"], &data_dir)), 3, &says);
     // A command that only reads works on a copy.
-    assert!(unprivileged(&on_data(&["check"], &data_dir)).output().unwrap().status.success());
+    done(unprivileged(&on_data(&["check"], &data_dir)));
     set_permissions(&data_dir, Permissions::from_mode(0o755)).unwrap();
 }
 
@@ -274,7 +273,7 @@ fn a_directory_without_a_version_is_upgraded_at_the_start() {
     assert_eq!(image.header("content-disposition"), "inline; filename=\"image.gif\"");
     assert!(service.stop().success());
     assert_eq!(fs::read_to_string(data_dir.join("version")).unwrap(), "1\n");
-    assert!(on_data(&["check"], &data_dir).output().unwrap().status.success());
+    assert_in_order(&data_dir);
 }
 
 fn copy_tree(from: &Path, to: &Path) {
@@ -298,14 +297,13 @@ async fn commands_find_the_data_directory_in_the_environment() {
         command.env("COMMENTS_DATA_DIR", folder.path());
         command
     };
-    let moderate = at(&["moderate"]).env("SVC_PUBLIC_URL", SITE).output().unwrap();
-    let moderate = String::from_utf8(moderate.stdout).unwrap();
+    let moderate = printed(at(&["moderate"]).env("SVC_PUBLIC_URL", SITE));
     let (page, token) = moderate.trim().split_once("#token=").unwrap();
     assert_eq!(page, format!("{SITE}/svc/api/v1/moderate"));
     guest(&service, &address).with_token(token).get("moderation/comments").await.ok(200);
     assert!(service.stop().success());
-    assert!(at(&["check"]).output().unwrap().status.success());
-    assert!(at(&["export"]).output().unwrap().status.success());
+    done(at(&["check"]));
+    done(at(&["export"]));
     let missing = folder.path().join("missing");
     for words in [
         &["token", "--id", "7", "--name", "Ada"][..],
@@ -455,7 +453,7 @@ fn a_stop_finishes_active_requests_and_closes_idle_connections() {
     assert!(answer.starts_with("HTTP/1.1 201") && answer.contains("the last one"), "{answer}");
     assert!(service.wait().success());
     assert!(!folder.path().join("backup.sock").exists());
-    assert!(on_data(&["check"], folder.path()).output().unwrap().status.success());
+    assert_in_order(folder.path());
 }
 
 #[cfg(target_os = "linux")]
