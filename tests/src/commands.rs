@@ -51,7 +51,6 @@ pub async fn import(store: &Store, file: &[u8], embedded: usize, clock: Clock) -
         store: &store.clone().embedding(embedded),
         users: &Users::default(),
         prefix: Format::Native.name(),
-        embedded,
         clock,
         table: WriteLimits::default(),
         other_salt: None,

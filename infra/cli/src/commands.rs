@@ -41,7 +41,9 @@ use server::token::{NoSecret, Token};
 use shared::config::{Config, ConfigError};
 use shared::domain::ids::{Random, hex};
 use shared::domain::time::Clock;
+use shared::store::Store;
 use tokio::net::TcpListener;
+use transfer::lease::{Lease, PATIENCE};
 
 const DEFAULT_PORT: u16 = 3000;
 
@@ -147,9 +149,9 @@ impl Command {
             Self::Serve(_) => return Ok(()),
             Self::Backup(_) | Self::Restore(_) | Self::Token(_) => false,
             Self::Moderate(options) => options.stack.is_some(),
-            Self::Check(options) => options.table.is_some(),
-            Self::Import(options) => options.table.is_some(),
-            Self::Export(options) => options.table.is_some(),
+            Self::Check(options) => options.table.is_deployed(),
+            Self::Import(options) => options.table.is_deployed(),
+            Self::Export(options) => options.table.is_deployed(),
             Self::Person(command) => command.is_for_deployed_table(),
         };
         let here = (!deployed).then(|| SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
@@ -207,10 +209,11 @@ async fn listen_at(address: SocketAddr, hint: &str) -> Result<TcpListener, Failu
     })
 }
 
-/// Identifies this process to others that write to the table in bulk. The name is constant for a data directory: its
-/// lock already excludes other processes, and the lease of a killed process must not block the next one.
-fn holder(table: Option<&str>) -> String {
-    table.map_or_else(|| "the data directory".to_owned(), |_| hex(&Random::system().bytes::<8>()))
+/// The lease for writing to a table in bulk. The holder's name is constant for a data directory: its lock already
+/// excludes other processes, and the lease of a killed process must not block the next one.
+fn lease(store: &Store, is_deployed: bool) -> Lease<'_> {
+    let holder = if is_deployed { hex(&Random::system().bytes::<8>()) } else { "the data directory".to_owned() };
+    Lease { store, clock: Clock::system(), holder, patience: PATIENCE }
 }
 
 /// Sample tokens by role, for trying out the service.

@@ -109,7 +109,8 @@ impl Restore {
             _ => unpack(whole, staging),
         };
         let made_at = made_at.map_err(named)?;
-        let table = Table::open(staging, None).await?;
+        DataDir::existing(staging)?;
+        let table = Table::of_data_dir(staging)?;
         Check { repair: true, patience: Duration::ZERO }.run(&table.store, &Clock::system(), &mut io::sink()).await?;
         if let Some(kept) = &table.kept {
             // Marks the last hour before the backup as unfinished, so that the first start creates any missing

@@ -1,7 +1,6 @@
 //! `cargo local check`: checks a table.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -9,8 +8,8 @@ use clap::Args;
 use shared::domain::time::Clock;
 use transfer::check::Check;
 
-use super::table::Table;
-use super::{FAILED, Failure, data_dir};
+use super::table::{Table, TableOptions};
+use super::{FAILED, Failure};
 
 /// The time within which a deployed service completes its open requests.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
@@ -20,13 +19,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug, Args)]
 #[command(args_override_self = true, verbatim_doc_comment)]
 pub(super) struct Options {
-    /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
-    pub(super) data_dir: PathBuf,
-    /// Deployed table to check instead, with the credentials
-    /// and the settings from the environment
-    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
-    pub(super) table: Option<String>,
+    #[command(flatten)]
+    pub(super) table: TableOptions,
     /// Repair the problems
     #[arg(long)]
     pub(super) repair: bool,
@@ -34,13 +28,9 @@ pub(super) struct Options {
 
 impl Options {
     pub(super) async fn run(self) -> Result<ExitCode, Failure> {
-        let (data_dir, deployed) = (&self.data_dir, self.table.as_deref());
-        let table = if self.repair {
-            Table::open(data_dir, deployed).await?
-        } else {
-            Table::open_to_read(data_dir, deployed).await?
-        };
-        let patience = if deployed.is_some() { PATIENCE } else { Duration::ZERO };
+        let table =
+            if self.repair { Table::open(&self.table).await? } else { Table::open_to_read(&self.table).await? };
+        let patience = if self.table.is_deployed() { PATIENCE } else { Duration::ZERO };
         let check = Check { repair: self.repair, patience };
         let left = check.run(&table.store, &Clock::system(), &mut io::stdout()).await?;
         if let Some(kept) = table.kept.as_ref().filter(|_| self.repair) {

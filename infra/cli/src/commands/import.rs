@@ -17,17 +17,15 @@ use shared::domain::ids::salt_fingerprint;
 use shared::domain::origin;
 use shared::domain::person::PersonHashes;
 use shared::domain::time::Clock;
-use shared::store::Store;
 use transfer::import::staging::Staging;
 use transfer::import::write::{self, Importer, WriteLimits};
 use transfer::import::{Format, Import, Map, NO_TYPE, Reading, Report, ThreadKeys, Users, check_files};
-use transfer::lease::{Lease, PATIENCE};
 use transfer::store::person::forgotten::{self, Forgotten};
 use url::Url;
 
 use super::output::{Destination, json};
-use super::table::{self, Table};
-use super::{Failure, Misuse, data_dir, holder};
+use super::table::{Table, TableOptions};
+use super::{Failure, Misuse, check, lease};
 
 const ERASED_UNDER_OTHER_SALT: &str = "people were erased from this table under another salt; set SVC_VISITOR_SALT to the \
                                        service's value, so that their comments don't come back";
@@ -39,8 +37,6 @@ const OTHER_SALT: &str = "note: the file was exported under another SVC_VISITOR_
 const INCOMPLETE: u8 = 1;
 /// The default write units per second for a deployed table.
 const RATE: u32 = 1_000;
-/// The time within which a deployed service completes its open requests.
-const RECHECK: Duration = Duration::from_secs(5);
 /// Minimum time between two updates of the progress line on a terminal.
 const STEP: Duration = Duration::from_millis(200);
 /// Minimum time between two progress lines if the output isn't a terminal.
@@ -99,13 +95,8 @@ pub(super) struct Options {
     /// output
     #[arg(long, value_name = "FILE.json", verbatim_doc_comment)]
     pub(super) report: Option<PathBuf>,
-    /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
-    pub(super) data_dir: PathBuf,
-    /// Deployed table to import into instead, with the
-    /// credentials from the environment
-    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
-    pub(super) table: Option<String>,
+    #[command(flatten)]
+    pub(super) table: TableOptions,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -136,8 +127,8 @@ impl Options {
     /// Imports and prints the report. Also writes it as JSON to the file that `--report` names. If that's standard
     /// output, the text goes to the error output.
     async fn reported(&self) -> Result<Report, Failure> {
-        let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
-        let out = Destination::new("--report", self.report.as_deref(), data_dir)?.unlike(self.sources())?;
+        let out = Destination::new("--report", self.report.as_deref(), self.table.data_dir())?;
+        let out = out.unlike(self.sources())?;
         if self.files.iter().filter(|file| is_standard_input(file)).count() > 1 {
             return Err(Misuse("standard input can be read only once; pass a single -".to_owned()).into());
         }
@@ -168,7 +159,7 @@ impl Options {
         let config = settings::load(None, None)?;
         let users = self.users.clone().map(|users| users.content).unwrap_or_default();
         // A data directory that this import creates is removed again if the source can't be read.
-        let new = Some(&self.data_dir).filter(|dir| self.table.is_none() && !dir.exists());
+        let new = self.table.data_dir().filter(|dir| !dir.exists());
         let table = self.open_table().await?;
         let table = table.as_ref();
         let hashes = PersonHashes::new(table.and_then(|table| table.salt().ok()).unwrap_or(&config.visitor_salt));
@@ -187,7 +178,6 @@ impl Options {
                     store: &table.store,
                     users: &users,
                     prefix: &prefix,
-                    embedded: config.lists.replies_per_parent,
                     clock: Clock::system(),
                     table: self.write_limits(),
                     other_salt: other_salt.clone(),
@@ -198,7 +188,7 @@ impl Options {
                     }
                     Ok::<_, Failure>(importer.run(&mut |step| progress.write(step)).await?)
                 };
-                let units = self.lease(&table.store).hold(work).await?;
+                let units = lease(&table.store, self.table.is_deployed()).hold(work).await?;
                 progress.written(units);
             }
             None => {
@@ -219,11 +209,11 @@ impl Options {
 
     /// Opens the table to import into. `None` for a dry run without a table.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
-        let has_none = || matches!(DataDir::existing(&self.data_dir), Err(DataDirError::NoTable(_)));
-        if self.dry_run && self.table.is_none() && has_none() {
+        let has_none = |dir| matches!(DataDir::existing(dir), Err(DataDirError::NoTable(_)));
+        if self.dry_run && self.table.data_dir().is_some_and(has_none) {
             return Ok(None);
         }
-        Table::open_or_create(&self.data_dir, self.table.as_deref()).await.map(Some)
+        Table::open_or_create(&self.table).await.map(Some)
     }
 
     /// The fingerprint of the export's salt, if it differs from this service's.
@@ -233,8 +223,8 @@ impl Options {
         }
         let salt = match table {
             Some(table) => Some(table.salt()?.clone()),
-            None if self.data_dir.join("visitor-salt").exists() => {
-                settings::visitor_salt(Some(&DataDir::open(&self.data_dir)?))?
+            None if self.table.data_dir.join("visitor-salt").exists() => {
+                settings::visitor_salt(Some(&DataDir::open(&self.table.data_dir)?))?
             }
             None => settings::visitor_salt(None)?,
         };
@@ -242,14 +232,10 @@ impl Options {
         Ok(staging.other_salt(own.as_deref())?.map(str::to_owned))
     }
 
-    fn lease<'a>(&self, store: &'a Store) -> Lease<'a> {
-        Lease { store, clock: Clock::system(), holder: holder(self.table.as_deref()), patience: PATIENCE }
-    }
-
     /// A data directory needs no recheck, because nothing else uses its table.
     fn write_limits(&self) -> WriteLimits {
-        let deployed = self.table.is_some();
-        let recheck = if deployed { RECHECK } else { Duration::ZERO };
+        let deployed = self.table.is_deployed();
+        let recheck = if deployed { check::PATIENCE } else { Duration::ZERO };
         WriteLimits { rate: self.rate.or(deployed.then_some(RATE)), recheck }
     }
 

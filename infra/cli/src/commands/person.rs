@@ -1,7 +1,7 @@
 //! `cargo local person`: exports or erases a person's data.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -19,7 +19,6 @@ use shared::domain::person::Who;
 use shared::domain::secret::Secret;
 use shared::domain::sign_in::providers::ProviderAccount;
 use shared::domain::time::Clock;
-use transfer::lease::{Lease, PATIENCE};
 use transfer::person::erase::{Eraser, Machine, Mail, Receipt, Retained};
 use transfer::person::export::export;
 
@@ -27,8 +26,8 @@ use super::check;
 use super::deployed::sdk_config;
 use super::kept::open_bucket;
 use super::output::{Destination, json};
-use super::table::{self, Kept, Table};
-use super::{Failure, Misuse, data_dir, holder, not_set};
+use super::table::{Kept, Table, TableOptions};
+use super::{Failure, Misuse, lease, not_set};
 
 /// The exit code if something still names the person.
 const LEFT: u8 = 1;
@@ -55,13 +54,8 @@ pub(super) struct Options {
     /// File to write; - is standard output, the default
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
-    /// Directory of the table
-    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
-    data_dir: PathBuf,
-    /// Deployed table to use instead, with the credentials
-    /// and the settings from the environment
-    #[arg(long, value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
-    table: Option<String>,
+    #[command(flatten)]
+    table: TableOptions,
 }
 
 #[derive(Debug, Args)]
@@ -114,7 +108,7 @@ impl Command {
 
     pub(super) fn is_for_deployed_table(&self) -> bool {
         let (Self::Export(options) | Self::Erase(options)) = self;
-        options.table.is_some()
+        options.table.is_deployed()
     }
 }
 
@@ -122,7 +116,7 @@ impl Options {
     async fn export(self) -> Result<ExitCode, Failure> {
         let out = self.destination()?;
         let records = out.write(async |mut out| {
-            let table = Table::open_to_read(&self.data_dir, self.table.as_deref()).await?;
+            let table = Table::open_to_read(&self.table).await?;
             Ok(export(&table.store, self.who.who(table.salt()?)?, salt_fingerprint(table.salt()?), &mut out).await?)
         });
         let records = records.await?;
@@ -147,7 +141,7 @@ impl Options {
             return Err(format!("{reported}{error}; {again}").into());
         }
         let receipt = reported?;
-        if let Some(table) = &self.table {
+        if let Some(table) = &self.table.deployed {
             eprintln!(
                 "If the stack has an edge cache (EdgeCache=true), erased data may stay readable there for five more \
                  minutes. This command empties it at once:\n"
@@ -158,28 +152,21 @@ impl Options {
     }
 
     fn destination(&self) -> Result<Destination<'_>, Misuse> {
-        let data_dir = table::data_dir_of(&self.data_dir, self.table.as_deref());
-        Destination::new("--out", self.out.as_deref(), data_dir)
+        Destination::new("--out", self.out.as_deref(), self.table.data_dir())
     }
 
     /// Erases the person. Then cleans up a data directory; the receipt is valid even if this cleanup fails.
     async fn receipt(&self) -> Result<(Receipt, Result<(), Failure>), Failure> {
-        let table = Table::open(&self.data_dir, self.table.as_deref()).await?;
+        let table = Table::open(&self.table).await?;
         let salt = table.salt()?;
-        let objects = Objects::open(&self.data_dir, self.table.is_some()).await?;
-        let lease = Lease {
-            store: &table.store,
-            clock: Clock::system(),
-            holder: holder(self.table.as_deref()),
-            patience: PATIENCE,
-        };
+        let objects = Objects::open(&self.table).await?;
         let eraser = Eraser {
             store: &table.store,
             bucket: bucket::Bucket::new(&objects.client, &objects.bucket),
             salt,
             clock: Clock::system(),
-            lease,
-            patience: if self.table.is_some() { check::PATIENCE } else { Duration::ZERO },
+            lease: lease(&table.store, self.table.is_deployed()),
+            patience: if self.table.is_deployed() { check::PATIENCE } else { Duration::ZERO },
             machine: table.kept.as_ref().map(|kept| kept as &dyn Machine),
         };
         let who = self.who.who(salt)?;
@@ -235,15 +222,15 @@ struct Objects {
 }
 
 impl Objects {
-    async fn open(data_dir: &Path, deployed: bool) -> Result<Self, Failure> {
-        if deployed {
+    async fn open(table: &TableOptions) -> Result<Self, Failure> {
+        if table.is_deployed() {
             if !settings::is_set("MEDIA_BUCKET") {
                 return Err(not_set("MEDIA_BUCKET").into());
             }
             let client = bucket::client(&sdk_config().await?);
             return Ok(Self { client, bucket: settings::load(None, None)?.media_bucket });
         }
-        let data_dir = DataDir::open(data_dir)?;
+        let data_dir = DataDir::open(&table.data_dir)?;
         let bucket = settings::load(Some(&data_dir), None)?.media_bucket;
         // A directory that no service has used has no objects, and opening the bucket would create their folder. If
         // this runs as root, the folder would then belong to root.

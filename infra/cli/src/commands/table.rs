@@ -4,10 +4,12 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use aws_sdk_dynamodb::config::Builder;
+use clap::Args;
 use server::data_dir::{DataDir, Lock};
 use server::engine::Engine;
 use server::settings;
 use shared::aws::secrets;
+use shared::config::Config;
 use shared::domain::ids::Random;
 use shared::domain::secret::Secret;
 use shared::policy;
@@ -17,7 +19,31 @@ use tempfile::TempDir;
 
 use super::deployed::sdk_config;
 use super::kept::open_table;
-use super::{Failure, not_set};
+use super::{Failure, data_dir, not_set};
+
+// With a doc comment, the help would describe the command as these options.
+#[derive(Debug, Args)]
+pub(super) struct TableOptions {
+    /// Directory of the table
+    #[arg(long, value_name = "DIR", default_value_os_t = data_dir())]
+    pub(super) data_dir: PathBuf,
+    /// Deployed table to use instead, with the
+    /// credentials and the settings from the
+    /// environment
+    #[arg(long = "table", value_name = "NAME", conflicts_with = "data_dir", verbatim_doc_comment)]
+    pub(super) deployed: Option<String>,
+}
+
+impl TableOptions {
+    pub(super) fn is_deployed(&self) -> bool {
+        self.deployed.is_some()
+    }
+
+    /// The data directory; `None` for a deployed table.
+    pub(super) fn data_dir(&self) -> Option<&Path> {
+        (!self.is_deployed()).then_some(self.data_dir.as_path())
+    }
+}
 
 pub(super) struct Table {
     pub(super) store: Store,
@@ -48,24 +74,20 @@ impl Kept {
 }
 
 impl Table {
-    /// Opens the deployed table with this name, or else the one in the data directory.
-    pub(super) async fn open(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
-        match deployed {
-            Some(name) => Self::deployed(name).await,
-            None => {
-                DataDir::existing(data_dir)?;
-                Self::of_data_dir(data_dir)
-            }
+    pub(super) async fn open(options: &TableOptions) -> Result<Self, Failure> {
+        if let Some(data_dir) = options.data_dir() {
+            DataDir::existing(data_dir)?;
         }
+        Self::open_or_create(options).await
     }
 
     /// Like [`Self::open`], but only to read the table. A read-only data directory, such as a snapshot, is read from a
     /// copy.
-    pub(super) async fn open_to_read(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
-        if let Some(name) = deployed {
+    pub(super) async fn open_to_read(options: &TableOptions) -> Result<Self, Failure> {
+        if let Some(name) = &options.deployed {
             return Self::deployed(name).await;
         }
-        let original = DataDir::existing(data_dir)?;
+        let original = DataDir::existing(&options.data_dir)?;
         match original.copy_if_read_only()? {
             Some(copy) => {
                 let mut table = Self::of_data_dir(copy.path())?;
@@ -74,15 +96,15 @@ impl Table {
                 }
                 Ok(Self { copy: Some(copy), ..table })
             }
-            None => Self::of_data_dir(data_dir),
+            None => Self::of_data_dir(&options.data_dir),
         }
     }
 
     /// Like [`Self::open`], but creates a missing table in a data directory.
-    pub(super) async fn open_or_create(data_dir: &Path, deployed: Option<&str>) -> Result<Self, Failure> {
-        match deployed {
+    pub(super) async fn open_or_create(options: &TableOptions) -> Result<Self, Failure> {
+        match &options.deployed {
             Some(name) => Self::deployed(name).await,
-            None => Self::of_data_dir(data_dir),
+            None => Self::of_data_dir(&options.data_dir),
         }
     }
 
@@ -97,34 +119,30 @@ impl Table {
             Some(salt) => Some(secrets::resolve(salt.expose(), &sdk).await?),
             None => None,
         };
-        let client = client::build(Builder::from(&sdk));
-        let store = Store::new(client, name.to_owned(), Random::system());
-        let store = store.embedding(config.lists.replies_per_parent);
-        let store = store.keeping(Addresses::new(salt.as_ref(), config.guests.show_gravatar));
-        let store = store.asking_for_trust(policy::shows_by_trust(&config));
+        let store = store(Builder::from(&sdk), name, &config, salt.as_ref());
         Ok(Self { store, salt, temp_dir: env::temp_dir(), kept: None, copy: None })
     }
 
-    fn of_data_dir(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn of_data_dir(path: &Path) -> Result<Self, Failure> {
         let data_dir = DataDir::open(path)?;
         let lock = data_dir.lock()?;
         let engine = open_table(Some(&data_dir))?;
         let config = settings::load(Some(&data_dir), None)?;
         data_dir.record_salt(&config.visitor_salt)?;
-        let store = Store::new(client::build(engine.client_builder()), config.table_name.clone(), Random::system());
-        let store = store.embedding(config.lists.replies_per_parent);
-        let store = store.keeping(Addresses::new(Some(&config.visitor_salt), config.guests.show_gravatar));
-        let store = store.asking_for_trust(policy::shows_by_trust(&config));
+        let store = store(engine.client_builder(), &config.table_name, &config, Some(&config.visitor_salt));
         let is_unfinished = data_dir.is_unfinished();
         let kept = Some(Kept { data_dir, engine, lock, is_unfinished });
         Ok(Self { store, salt: Some(config.visitor_salt), temp_dir: path.to_owned(), kept, copy: None })
     }
 }
 
-pub(super) fn exists(data_dir: &Path) -> bool {
-    data_dir.join("table.db").exists()
+fn store(client: Builder, table: &str, config: &Config, salt: Option<&Secret>) -> Store {
+    Store::new(client::build(client), table.to_owned(), Random::system())
+        .embedding(config.lists.replies_per_parent)
+        .keeping(Addresses::new(salt, config.guests.show_gravatar))
+        .asking_for_trust(policy::shows_by_trust(config))
 }
 
-pub(super) fn data_dir_of<'a>(data_dir: &'a Path, deployed: Option<&str>) -> Option<&'a Path> {
-    deployed.is_none().then_some(data_dir)
+pub(super) fn exists(data_dir: &Path) -> bool {
+    data_dir.join("table.db").exists()
 }

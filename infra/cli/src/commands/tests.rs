@@ -84,10 +84,10 @@ fn check_accepts_either_a_data_directory_or_a_deployed_table() {
         let Command::Check(options) = command(line) else { panic!() };
         options
     };
-    assert_eq!(check("check").data_dir, Path::new(".local"));
-    assert_eq!(check("check --data-dir x --repair").data_dir, Path::new("x"));
+    assert_eq!(check("check").table.data_dir, Path::new(".local"));
+    assert_eq!(check("check --data-dir x --repair").table.data_dir, Path::new("x"));
     assert!(check("check --repair").repair && !check("check").repair);
-    assert_eq!(check("check --table comments").table.as_deref(), Some("comments"));
+    assert_eq!(check("check --table comments").table.deployed.as_deref(), Some("comments"));
     assert!(parsed("check --table comments --data-dir x").unwrap_err().contains("--data-dir"));
 }
 
@@ -102,15 +102,15 @@ fn an_import_has_a_format_and_files() {
     assert_eq!(options.hosts, ["a.example", "b.example"]);
     assert_eq!(options.keep_query, ["p", "id"]);
     assert!(!options.dry_run && options.rate.is_none());
-    assert_eq!((options.spam, options.data_dir.as_path()), (import::Spam::Skip, Path::new(".local")));
+    assert_eq!((options.spam, options.table.data_dir.as_path()), (import::Spam::Skip, Path::new(".local")));
 }
 
 #[test]
 fn export_accepts_either_a_data_directory_or_a_deployed_table() {
     let Command::Export(options) = command("export --out x.jsonl.gz --data-dir y") else { panic!() };
-    assert_eq!((options.out.as_deref(), options.data_dir.as_path()), (Some(Path::new("x.jsonl.gz")), Path::new("y")));
+    assert_eq!((options.out, options.table.data_dir), (Some("x.jsonl.gz".into()), "y".into()));
     let Command::Export(deployed) = command("export --table comments") else { panic!() };
-    assert_eq!((deployed.out, deployed.table.as_deref()), (None, Some("comments")));
+    assert_eq!((deployed.out, deployed.table.deployed.as_deref()), (None, Some("comments")));
     assert!(parsed("export --table comments --data-dir x").unwrap_err().contains("--data-dir"));
 }
 

@@ -108,7 +108,6 @@ pub(super) fn importer<'a>(store: &'a Store, staging: &'a mut Staging, users: &'
         store,
         users,
         prefix: "test",
-        embedded: EMBEDDED,
         clock: Clock::system(),
         table: WriteLimits::default(),
         other_salt: None,

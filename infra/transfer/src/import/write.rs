@@ -55,8 +55,6 @@ pub struct Importer<'a> {
     pub users: &'a Users,
     /// The prefix of sources ([`Staging::prefix`]).
     pub prefix: &'a str,
-    /// The number of a parent's replies that lists embed.
-    pub embedded: usize,
     pub clock: Clock,
     pub table: WriteLimits,
     /// The fingerprint of the source's salt, if it isn't this table's.
@@ -174,7 +172,7 @@ impl Importer<'_> {
 
     /// A hash of everything that determines a thread's comments and counts.
     pub(super) fn plan(&self, target: &Target) -> String {
-        self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.embedded))
+        self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.store.embedded()))
     }
 
     async fn repair_unfinished(&self) -> Result<(), WriteError> {
@@ -333,13 +331,13 @@ impl Importer<'_> {
             comment.fingerprint = fingerprint(replies.iter().copied());
         }
         if comment.is_top_level() && comment.is_approved() {
-            comment.inline = replies.iter().take(self.embedded).map(|reply| reply.0).collect();
+            comment.inline = replies.iter().take(self.store.embedded()).map(|reply| reply.0).collect();
         }
         comment.has_separate = replies.len() > comment.inline.len();
         comment.deletion_guard = u64::from(self.staging.has_hidden_replies(placed.index));
         let is_inline = comment.ancestors.len() == 1
             && placed.parent_is_approved
-            && placed.rank.is_some_and(|rank| rank <= self.embedded);
+            && placed.rank.is_some_and(|rank| rank <= self.store.embedded());
         let (counts, provenance) = (placed.is_shown && comment.may_count(), placed.provenance.clone());
         Imported { comment, attached, provenance, is_inline, counts }
     }

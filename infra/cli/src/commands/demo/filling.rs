@@ -17,13 +17,12 @@ use transfer::export::records;
 use transfer::import::record::{Author, Comment, Like, Record, User};
 use transfer::import::write::{Importer, WriteLimits};
 use transfer::import::{Format, Import, Users};
-use transfer::lease::{Lease, PATIENCE};
 use transfer::store::import::has_begun;
 use transfer::store::person::forgotten::forgotten;
 
 use super::conversation::{CONVERSATION, Said};
 use crate::commands::people::{EVERYONE, MARTA, Person};
-use crate::commands::{Failure, holder};
+use crate::commands::{Failure, lease};
 
 pub(in crate::commands) struct Filling {
     store: Store,
@@ -76,13 +75,11 @@ impl Filling {
             store,
             users: &users,
             prefix: &prefix,
-            embedded: config.lists.replies_per_parent,
-            clock: clock.clone(),
+            clock,
             table: WriteLimits::default(),
             other_salt: None,
         };
-        let lease = Lease { store, clock, holder: holder(None), patience: PATIENCE };
-        lease.hold(async { Ok::<_, Failure>(importer.run(&mut |_| ()).await.map(drop)?) }).await
+        lease(store, false).hold(async { Ok::<_, Failure>(importer.run(&mut |_| ()).await.map(drop)?) }).await
     }
 
     /// The conversation as records of an export of this table. `None` if the times are out of range for ids.
