@@ -347,7 +347,7 @@ impl DataDir {
 
     #[must_use]
     pub fn has_secret(&self, name: &str) -> bool {
-        fs::metadata(self.file(name)).is_ok_and(|file| file.len() > 0)
+        self.file(name).exists()
     }
 
     /// Generates a secret in a file that only its owner can read. Later calls return the same one.
@@ -365,8 +365,7 @@ impl DataDir {
         [JWT_SECRET, SEED, SALT].iter().try_for_each(|name| self.stored(name).map(drop))
     }
 
-    /// The stored secret. `None` if the file is missing or empty. Earlier versions left it empty if they were killed
-    /// before writing the secret, which was then never used.
+    /// The stored secret. `None` if the file is missing.
     fn stored(&self, name: &str) -> Result<Option<String>, DataDirError> {
         // A shorter secret must have been cut off.
         let (least, remedy) = match name {
@@ -376,7 +375,6 @@ impl DataDir {
         };
         let path = self.file(name);
         match fs::read_to_string(&path) {
-            Ok(secret) if secret.is_empty() => Ok(None),
             Ok(secret) if secret.trim().len() >= least && !secret.contains('\0') => Ok(Some(secret)),
             Ok(_) => Err(DataDirError::Damaged { path, remedy }),
             Err(error) if error.kind() == io::ErrorKind::InvalidData => Err(DataDirError::Damaged { path, remedy }),
@@ -391,9 +389,6 @@ impl DataDir {
         }
         let path = self.file(name);
         let failed = |cause| DataDirError::File { path: path.clone(), cause };
-        if path.exists() {
-            fs::remove_file(&path).map_err(failed)?;
-        }
         let secret = make()?;
         // Another process may have created the file first.
         let is_new = files::create(&path, secret.as_bytes()).map_err(failed)?;
@@ -430,16 +425,6 @@ mod tests {
             let mode = std::os::unix::fs::MetadataExt::mode(&fs::metadata(path.join("jwt-secret")).unwrap());
             assert_eq!(mode & 0o777, 0o600);
         }
-    }
-
-    #[test]
-    fn a_secret_that_a_killed_process_left_empty_is_made_anew() {
-        let directory = tempfile::tempdir().unwrap();
-        fs::write(directory.path().join("jwt-secret"), "").unwrap();
-        let data = DataDir::open(directory.path()).unwrap();
-        let secret = data.secret("jwt-secret").unwrap();
-        assert_eq!(secret.len(), 43);
-        assert_eq!(data.secret("jwt-secret").unwrap(), secret);
     }
 
     #[test]

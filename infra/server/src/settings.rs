@@ -33,7 +33,7 @@ pub enum SettingsError {
     #[error("{0}")]
     Engine(#[from] EngineError),
     #[error(
-        "{0} is missing or empty, and with another salt no one in the table would be recognized; \
+        "{0} is missing, and with another salt no one in the table would be recognized; \
          restore the file, or set SVC_VISITOR_SALT to its old content"
     )]
     NoSalt(PathBuf),

@@ -350,20 +350,13 @@ async fn a_table_with_comments_is_refused_without_its_salt() {
     assert!(service.stop().success());
 
     let salt = fs::read_to_string(&file).unwrap();
-    let expected = format!("error: {} is missing or empty, ", file.display());
-    for is_empty in [true, false] {
-        if is_empty {
-            fs::write(&file, "").unwrap();
-        } else {
-            fs::remove_file(&file).unwrap();
-        }
-        let started = Service::try_start(&mut on_data(&["--port", "0"], data_dir.path()), "moderator");
-        let error = started.err().expect("there is no salt");
-        assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
-        let commands: [&[&str]; 3] = [&["check"], &["export"], &["backup", "--out", "-"]];
-        for words in commands {
-            fails(on_data(words, data_dir.path()), 3, &[&expected]);
-        }
+    let expected = format!("error: {} is missing, ", file.display());
+    fs::remove_file(&file).unwrap();
+    let started = Service::try_start(&mut on_data(&["--port", "0"], data_dir.path()), "moderator");
+    let error = started.err().expect("there is no salt");
+    assert!(error.starts_with(&expected) && error.lines().count() == 1, "{error}");
+    for words in [&["check"] as &[&str], &["export"], &["backup", "--out", "-"]] {
+        fails(on_data(words, data_dir.path()), 3, &[&expected]);
     }
     done(on_data(&["check"], data_dir.path()).env("SVC_VISITOR_SALT", salt));
     assert!(!file.exists());

@@ -188,7 +188,7 @@ fn a_secret_file_that_was_cut_short_or_overwritten_is_named() {
         let path = folder.path().join(name);
         let whole = fs::read(&path).unwrap();
         let named = format!("{} is damaged; restore it from a backup, or {remedy}", path.display());
-        for cut in [&whole[..9], b"\n", &[0; 43], &[0xff; 43]] {
+        for cut in [&whole[..9], b"", b"\n", &[0; 43], &[0xff; 43]] {
             fs::write(&path, cut).unwrap();
             let commands = [["check"].as_slice(), &["backup", "--out", "-"], &["token", "--id", "7", "--name", "Ada"]];
             for words in commands {
