@@ -27,8 +27,16 @@ use crate::http_server::empty;
 use crate::publisher::{Publisher, Subscription};
 
 /// Headers of requests for more than the emulated operations do: conditions, copies, and bodies in chunks.
-const OPTIONS: [&str; 5] =
-    ["content-encoding", "if-match", "if-none-match", "x-amz-copy-source", "x-amz-decoded-content-length"];
+const UNSUPPORTED: [&str; 8] = [
+    "content-encoding",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-unmodified-since",
+    "range",
+    "x-amz-copy-source",
+    "x-amz-decoded-content-length",
+];
 
 #[derive(Debug, thiserror::Error)]
 #[error("bucket: {0}")]
@@ -147,12 +155,12 @@ impl Bucket {
         let path = path.as_deref().and_then(|path| path.strip_prefix('/')?.split_once('/'));
         let is_plain =
             matches!(request.uri().query(), None | Some("x-id=DeleteObject" | "x-id=GetObject" | "x-id=PutObject"))
-                && OPTIONS.iter().all(|name| !request.headers().contains_key(*name));
+                && UNSUPPORTED.iter().all(|name| !request.headers().contains_key(*name));
         let Some((bucket, key)) = path.filter(|(_, key)| is_plain && !key.is_empty()) else {
             return Ok(refused(StatusCode::NOT_IMPLEMENTED, "NotImplemented", "not emulated"));
         };
         if bucket != self.name() {
-            return Ok(refused(StatusCode::NOT_FOUND, "NoSuchBucket", bucket));
+            return Ok(refused(StatusCode::NOT_FOUND, "NoSuchBucket", "no bucket"));
         }
         let key = key.to_owned();
         Ok(match *request.method() {
@@ -215,7 +223,8 @@ fn put_event(bucket: &str, key: &str, size: u64) -> Value {
 #[cfg(test)]
 mod tests {
     use aws_lambda_events::event::s3::S3Event;
-    use aws_sdk_s3::operation::get_object::GetObjectError;
+    use aws_sdk_s3::error::SdkError;
+    use aws_sdk_s3::operation::get_object::{GetObjectError, GetObjectOutput};
     use aws_sdk_s3::primitives::ByteStream;
     use serde_json::json;
 
@@ -299,14 +308,15 @@ mod tests {
             let put = tokio::spawn(put.body(ByteStream::from_static(b"pixels")).send());
             let delete = tokio::spawn(bucket.client().delete_object().bucket("things").key("in/a.png").send());
             let get = || bucket.client().get_object().bucket("things").key("in/a.png").send();
-            for object in [get().await, get().await] {
-                let kind = object.map(|object| object.content_type);
-                assert!(kind.is_err() || kind.is_ok_and(|kind| kind.as_deref() == Some("image/png")));
-            }
+            let check = |object: Result<GetObjectOutput, SdkError<GetObjectError>>| match object {
+                Ok(object) => assert_eq!(object.content_type.as_deref(), Some("image/png")),
+                Err(error) => assert!(error.as_service_error().is_some_and(GetObjectError::is_no_such_key)),
+            };
+            check(get().await);
+            check(get().await);
             put.await.unwrap().unwrap();
             delete.await.unwrap().unwrap();
-            let left = get().await.map(|object| object.content_type);
-            assert!(left.is_err() || left.is_ok_and(|kind| kind.as_deref() == Some("image/png")));
+            check(get().await);
         }
     }
 
@@ -353,16 +363,30 @@ mod tests {
         let head = bucket.client().head_object().bucket("things").key("in/missing").send().await;
         assert_eq!(head.unwrap_err().raw_response().unwrap().status().as_u16(), 404);
         let long = "a".repeat(300);
+        let put = bucket.client().put_object().bucket("things").key("in/a");
+        put.body(ByteStream::from_static(b"x")).send().await.unwrap();
         let outside = bucket.shared.files.bucket.parent().unwrap().join("outside");
         fs::write(&outside, "secret").unwrap();
-        for key in ["../outside", "in/../../outside", outside.to_str().unwrap(), "in", "in//a", "in/./a", "a\0b", &long]
-        {
+        for key in [
+            "../outside",
+            "in/../../outside",
+            outside.to_str().unwrap(),
+            "in",
+            "in//a",
+            "in/./a",
+            "in/a/b",
+            "in/.tmpa",
+            "a\0b",
+            &long,
+        ] {
             let error = get(key).await.unwrap_err();
             assert!(error.as_service_error().is_some_and(GetObjectError::is_no_such_key), "{key}: {error:?}");
             bucket.client().delete_object().bucket("things").key(key).send().await.unwrap();
             let put = bucket.client().put_object().bucket("things").key(key);
-            assert!(key == "in" || put.body(ByteStream::from_static(b"x")).send().await.is_err(), "{key}");
+            let error = put.body(ByteStream::from_static(b"x")).send().await.unwrap_err();
+            assert_eq!(error.raw_response().unwrap().status().as_u16(), 400, "{key}: {error:?}");
         }
+        Bucket::open(outside.parent().unwrap(), "things").unwrap();
         assert_eq!(fs::read(&outside).unwrap(), b"secret");
     }
 }

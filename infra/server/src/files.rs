@@ -105,7 +105,10 @@ pub(crate) fn remove_partial(folder: &Path) -> io::Result<()> {
         if entry.file_type()?.is_dir() {
             remove_partial(&entry.path())?;
         } else if entry.file_name().to_string_lossy().starts_with(TEMPORARY) {
-            fs::remove_file(entry.path())?;
+            match fs::remove_file(entry.path()) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     Ok(())

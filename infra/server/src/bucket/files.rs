@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::io::ErrorKind::{InvalidFilename, IsADirectory, NotADirectory, NotFound};
+use std::io::ErrorKind::{AlreadyExists, InvalidFilename, IsADirectory, NotADirectory, NotFound};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +13,7 @@ use http::header::{CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_T
 use http::{HeaderMap, Response};
 use serde_json::{Map, Value};
 
-use crate::files;
+use crate::files::{self, TEMPORARY};
 
 /// The headers that the service sets on objects, and their names in the JSON file.
 const HEADERS: [(HeaderName, &str); 3] =
@@ -53,7 +53,7 @@ impl Files {
         let prefix = format!(".bucket-{}.object-", URL_SAFE_NO_PAD.encode(bucket));
         let files = Self { root: root.to_owned(), bucket: root.join(bucket), prefix, writing: Mutex::default() };
         files::make_folder(&files.bucket)?;
-        files::remove_partial(root)?;
+        files::remove_partial(&files.bucket)?;
         files.remove_orphans()?;
         Ok(files)
     }
@@ -70,15 +70,26 @@ impl Files {
             Err(error) if is_absence(&error) => return Ok(None),
             read => read?,
         };
-        let mut headers = match fs::read(self.headers_file(key)) {
-            // The object was deleted after it was read.
-            Err(error) if error.kind() == NotFound && !file.try_exists()? => return Ok(None),
-            // The file was copied here without headers.
-            Err(error) if error.kind() == NotFound => HeaderMap::new(),
-            read => parse(&read?, key),
-        };
+        let Some(mut headers) = self.headers(key, &file)? else { return Ok(None) };
         headers.insert(CONTENT_LENGTH, length.into());
         Ok(Some(Object { headers, content: content.into() }))
+    }
+
+    /// The headers of an object that was just read. `None` if it was deleted since.
+    fn headers(&self, key: &str, file: &Path) -> io::Result<Option<HeaderMap>> {
+        let headers_file = self.headers_file(key);
+        if let Ok(json) = fs::read(&headers_file) {
+            return Ok(Some(parse(&json, key)));
+        }
+        let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        if !file.try_exists()? {
+            return Ok(None);
+        }
+        match fs::read(headers_file) {
+            // The object was copied here without headers.
+            Err(error) if is_absence(&error) => Ok(Some(HeaderMap::new())),
+            read => Ok(Some(parse(&read?, key))),
+        }
     }
 
     /// Waits until the object is on the disk. Returns false if there can be no object with this key.
@@ -89,8 +100,13 @@ impl Files {
         let headers = Value::Object(headers.collect()).to_string();
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         // Writes the headers first, so that a killed process leaves no object without headers.
-        files::write(&self.headers_file(key), headers.as_bytes())?;
-        file.parent().map_or(Ok(()), files::make_folder)?;
+        let headers_file = self.headers_file(key);
+        let written = file.parent().map_or(Ok(()), files::make_folder);
+        let written = written.and_then(|()| if file.is_dir() { Err(IsADirectory.into()) } else { Ok(()) });
+        match written.and_then(|()| files::write(&headers_file, headers.as_bytes())) {
+            Err(error) if is_absence(&error) || error.kind() == AlreadyExists => return Ok(false),
+            written => written?,
+        }
         files::write(&file, content)?;
         Ok(true)
     }
@@ -103,9 +119,11 @@ impl Files {
         remove(&self.headers_file(key))
     }
 
-    /// The file of an object. `None` for keys that no object here can have, such as those that would leave the bucket.
+    /// The file of an object. `None` for keys that no object here can have: those that would leave the bucket, and names of
+    /// hidden files.
     fn object_file(&self, key: &str) -> Option<PathBuf> {
-        let is_plain = key.split('/').all(|part| !["", ".", ".."].contains(&part)) && !key.contains(['\0', '\\']);
+        let is_plain =
+            key.split('/').all(|part| !part.is_empty() && !part.starts_with('.')) && !key.contains(['\0', '\\']);
         is_plain.then(|| self.bucket.join(key))
     }
 
@@ -117,10 +135,18 @@ impl Files {
         for entry in fs::read_dir(&self.root)? {
             let entry = entry?;
             let name = entry.file_name();
-            let Some(rest) = name.to_str().and_then(|name| name.strip_prefix(&self.prefix)) else { continue };
+            let name = name.to_str().unwrap_or_default();
+            if name.starts_with(TEMPORARY) {
+                fs::remove_file(entry.path())?;
+            }
+            let Some(rest) = name.strip_prefix(&self.prefix) else { continue };
             let key = rest.strip_suffix(SUFFIX).and_then(|key| URL_SAFE_NO_PAD.decode(key).ok());
             let object = key.and_then(|key| self.object_file(&String::from_utf8(key).ok()?));
-            if !object.map_or(Ok(false), |object| object.try_exists())? {
+            let exists = match object.map_or(Ok(false), |object| object.try_exists()) {
+                Err(error) if is_absence(&error) => false,
+                exists => exists?,
+            };
+            if !exists {
                 fs::remove_file(entry.path())?;
             }
         }
