@@ -564,6 +564,7 @@ test('a reply that is put aside while it is sent has its image', async (t) => {
 test('an image that is chosen offline stays with the text, and is uploaded when that is sent', async (t) => {
   const { page, context } = await w.open(t, { record: newRecord(), who: w.service.ada })
   await page.getByPlaceholder('Write a comment…').fill('Look:')
+  await page.getByRole('button', { name: 'Upload an image' }).waitFor()
   await context.setOffline(true)
   await chooseImage(page)
   await page.getByRole('alert').getByText(/saved/).waitFor()
