@@ -33,7 +33,8 @@ pub(crate) async fn start(sign_in: &SignIn, app: &App, call: &Call, mut input: I
     let redirect_uri = provider.map(|provider| callback_of(call, provider)).unwrap_or_default();
     let client = provider.and_then(|provider| Client::new(app, provider, &redirect_uri));
     let Some(client) = client.filter(|_| input.value("email").is_none()) else {
-        let message = "The provider must be one of ui.sign_in_methods, and can't be combined with an email.";
+        let message =
+            "The provider must be one of ui.sign_in_methods other than email, and can't be combined with an email.";
         return Err(FieldErrors::one("provider", message).into());
     };
     let text = |name: &str| input.value(name).and_then(|value| value.as_str()).map(str::to_owned);

@@ -399,7 +399,10 @@ impl Vars<'_> {
         if !reasons.is_empty() && reasons.iter().all(|reason| visible::is_plain_line(reason)) {
             return Ok(reasons);
         }
-        Err(self.wrong(name, "reasons without control characters or bidirectional overrides, separated by commas"))
+        Err(self.wrong(
+            name,
+            "one or more visible reasons, without control characters or bidirectional overrides, separated by commas",
+        ))
     }
 
     fn sort(&self, name: &'static str) -> Result<Sort, ConfigError> {

@@ -221,8 +221,14 @@ impl ThreadId {
     /// The id of a thread; `None` if `record` is invalid, `.` or `..`. The caller must check `kind` against the settings.
     #[must_use]
     pub fn new(kind: &str, record: &str) -> Option<Self> {
+        Self::stored(kind, record).filter(|thread| ![".", ".."].contains(&thread.record.as_str()))
+    }
+
+    /// Like [`Self::new`], for stored threads. Their record may be `.` or `..`, which earlier versions allowed.
+    #[must_use]
+    pub fn stored(kind: &str, record: &str) -> Option<Self> {
         let allowed = |b: u8| b.is_ascii_alphanumeric() || b"._~:-".contains(&b);
-        let valid = (1..=128).contains(&record.len()) && record.bytes().all(allowed) && ![".", ".."].contains(&record);
+        let valid = (1..=128).contains(&record.len()) && record.bytes().all(allowed);
         valid.then(|| Self { kind: kind.to_owned(), record: record.to_owned() })
     }
 }
@@ -244,7 +250,7 @@ impl TryFrom<String> for ThreadId {
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
         let (kind, record) = text.split_once('#').ok_or("not type#record")?;
-        Self::new(kind, record).ok_or("not a record id")
+        Self::stored(kind, record).ok_or("not a record id")
     }
 }
 
@@ -625,8 +631,11 @@ mod tests {
     fn record_ids_are_1_to_128_of_their_alphabet() {
         assert!(ThreadId::new("posts", "A-z_0.9~:").is_some());
         assert!(ThreadId::new("posts", &"x".repeat(128)).is_some());
-        for bad in ["", ".", "..", "a b", "a#b", "a/b", "é", &"x".repeat(129)] {
+        for bad in ["", "a b", "a#b", "a/b", "é", &"x".repeat(129)] {
             assert!(ThreadId::new("posts", bad).is_none(), "{bad}");
+        }
+        for step in [".", ".."] {
+            assert!(ThreadId::new("posts", step).is_none() && ThreadId::try_from(format!("posts#{step}")).is_ok());
         }
         assert!(ThreadId::new("posts", "...").is_some());
     }

@@ -154,6 +154,9 @@ async fn pages_poll_more_often_the_newer_the_newest_comment_is() {
     world.user(7, "Ada").comment("posts/1", "x").await;
     world.wait_until_idle().await;
     assert_eq!(waits().await, [15, 60]);
+    world.turn_back(Duration::from_secs(1));
+    assert_eq!(waits().await, [15, 60], "ahead of the clock");
+    world.pass(Duration::from_secs(1));
     for (seconds, expected) in
         [(299, [15, 60]), (1, [30, 60]), (3_299, [30, 60]), (1, [60, 60]), (82_799, [60, 60]), (1, [120, 120])]
     {

@@ -117,6 +117,7 @@ async fn hashed_ids_of_users_are_imported_under_their_salt_alone() {
     assert_eq!(stderr(&imported), "");
     done(sandbox.export("same", "b.jsonl"));
     assert_eq!(sandbox.read("b.jsonl"), sandbox.read("a.jsonl"));
+    assert!(sandbox.read("a.jsonl").contains("\"Eve\""));
 }
 
 fn names(directory: &Path) -> Vec<String> {

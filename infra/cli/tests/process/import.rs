@@ -146,6 +146,25 @@ fn a_missing_file_or_an_unwritable_report_fails_before_a_data_directory_is_creat
     }
 }
 
+#[test]
+fn a_source_in_another_encoding_is_imported_with_advice_and_exits_with_1() {
+    let directory = tempfile::tempdir().unwrap();
+    let [file, data] = ["waline.json", "data"].map(|name| directory.path().join(name));
+    let comment =
+        json!({ "objectId": "1", "nick": "René", "comment": "Hi", "url": "/a", "insertedAt": "2022-02-03T04:05:06Z" });
+    let text: Vec<u8> = json!([comment]).to_string().chars().map(|c| u8::try_from(c).unwrap()).collect();
+    fs::write(&file, text).unwrap();
+    let output = import(&["waline"], &file, &data);
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(
+        stdout.contains("\nincomplete: 1 (")
+            && stdout.contains("save it as UTF-8")
+            && !stdout.contains("export it again"),
+        "{stdout}"
+    );
+}
+
 /// With exit code 0, a partial import would look complete.
 #[test]
 fn an_incomplete_source_is_imported_and_exits_with_1() {

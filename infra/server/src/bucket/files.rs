@@ -137,7 +137,7 @@ impl Files {
             let name = entry.file_name();
             let name = name.to_str().unwrap_or_default();
             if name.starts_with(TEMPORARY) {
-                fs::remove_file(entry.path())?;
+                if_present(fs::remove_file(entry.path()))?;
             }
             let Some(rest) = name.strip_prefix(&self.prefix) else { continue };
             let key = rest.strip_suffix(SUFFIX).and_then(|key| URL_SAFE_NO_PAD.decode(key).ok());
@@ -166,13 +166,17 @@ fn parse(json: &[u8], key: &str) -> HeaderMap {
 
 /// Removes a file if it exists. It stays removed after a power failure.
 fn remove(file: &Path) -> io::Result<()> {
-    let if_present = |done: io::Result<()>| match done {
-        Err(error) if is_absence(&error) => Ok(()),
-        done => done,
-    };
     if_present(fs::remove_file(file))?;
     // Also if it was missing, because its removal by a killed process may not have reached the disk.
     if_present(files::sync_folder(file))
+}
+
+/// Succeeds even if the file is missing, or is a folder.
+fn if_present(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if is_absence(&error) => Ok(()),
+        done => done,
+    }
 }
 
 /// Whether the error means that no file has this name.

@@ -78,7 +78,7 @@ impl Queues {
         let most = message.received_at.unwrap_or(now) + Duration::from_secs(MAX_VISIBILITY);
         if now + timeout > most {
             return Err(QueueError::Parameter(format!(
-                "A message is invisible for at most {MAX_VISIBILITY} seconds from its receipt."
+                "VisibilityTimeout is too long: a message is hidden for at most {MAX_VISIBILITY} seconds."
             )));
         }
         message.visible_at = now + timeout;
