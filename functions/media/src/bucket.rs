@@ -181,7 +181,10 @@ impl<'a> Bucket<'a> {
         };
         let size = object.content_length.and_then(|size| usize::try_from(size).ok());
         if size.is_none_or(|size| size > MAX_OUTPUT_BYTES) {
-            return Err(Fault::new(DOING, format!("{key} has {size:?} bytes")));
+            return Err(Fault::new(
+                DOING,
+                format!("{key} has no size or more than {MAX_OUTPUT_BYTES} bytes: {size:?}"),
+            ));
         }
         let bytes = object.body.collect().await.map_err(|error| Fault::new(DOING, error))?;
         Ok(Some(bytes.to_vec()))

@@ -44,7 +44,7 @@ fn threads(config: &Config, call: &Call) -> Result<Vec<ThreadId>, Refusal> {
             .ok_or_else(|| refuse(format!("\"{name}\" must be a type and an id, for example posts/1.")))?;
         let thread = policy::thread(config, kind, record).map_err(|refusal| match refusal {
             Refusal::UnknownType => refuse(format!("\"{kind}\" is an unknown commentable type.")),
-            _ => refuse(format!("\"{record}\" is not the id of a record.")),
+            _ => refuse(format!("\"{record}\" is not a valid record id.")),
         })?;
         if !threads.contains(&thread) {
             threads.push(thread);

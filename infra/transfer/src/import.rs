@@ -1,18 +1,16 @@
 //! Imports comments from other systems.
 //!
 //! ```text
-//! file → source → format → record → staging → locate → write
-//!                                         → report
+//! file → source → format → record → staging → locate → write → report
 //! ```
 //!
 //! `source` opens a file, a parser in `format` turns it into `record`s, and `staging` turns their HTML into Markdown and
 //! decides the fate of each. Then `Importer::run` in `write` has `locate` find the ids of the comments in the table, and
-//! writes new ones. Nothing is written
-//! until all files have been read. Comments by people who were erased count as deleted.
+//! writes new ones. Nothing is written until all files have been read. Comments by people who were erased count as
+//! deleted.
 
 mod author;
 mod format;
-
 mod locate;
 mod markdown;
 mod parts;

@@ -230,7 +230,7 @@ pub fn shown_pin(config: &Config, thread: &Thread, comment: &Comment) -> Option<
     thread.pin.filter(|pin| config.features.pins && pin.comment == comment.id)
 }
 
-/// Whether the comment's writer is the author of the commented record. Guests never are.
+/// Whether the comment's writer is the author of the record. Guests never are.
 pub fn is_author(thread: &Thread, comment: &Comment) -> bool {
     comment.user.is_some() && comment.user == thread.author
 }

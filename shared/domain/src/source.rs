@@ -35,8 +35,8 @@ const SHIELDS: [char; 8] =
 const CONTAINERS: [char; 6] = ['>', '-', '+', '*', '.', ')'];
 const CONTAINER_SHIELDS: [char; 6] = ['\u{fdd8}', '\u{fdd9}', '\u{fdda}', '\u{fddb}', '\u{fddc}', '\u{fddd}'];
 
-/// Replaces a tilde without another tilde next to it. It is punctuation, so that the emphasis around it doesn't change, and
-/// belongs to an extinct script, so that texts seldom contain it.
+/// Replaces a tilde without another tilde next to it. It is punctuation, so the emphasis around it doesn't change. It
+/// belongs to an extinct script, so texts seldom contain it.
 const LONE_TILDE: char = '\u{10a58}';
 
 /// Inserted before typed characters that would otherwise count as replacements: the first before noncharacters, the second
@@ -396,7 +396,8 @@ impl<'a> Reader<'a> {
         let count = self.found.len();
         self.add(start..sure);
         if self.found.len() == count {
-            // Closing delimiters are known only once there is no other markup in the address.
+            // While other markup in the address is unshielded, the parser may misplace closing delimiters. So they are used
+            // only in a pass that finds no such markup.
             let closing = self.closing.iter().take(MAX_NESTING).map(|delimiter| delimiter.start);
             let closing = closing.filter(|at| (sure..end).contains(at)).min();
             self.add(sure..closing.unwrap_or(end));

@@ -75,7 +75,7 @@ pub struct Thread {
     pub parents: u64,
     #[serde(rename = "pin", default, skip_serializing_if = "Option::is_none")]
     pub pin: Option<Pin>,
-    /// The author of the commented record.
+    /// The author of the record.
     #[serde(rename = "au", default, skip_serializing_if = "Option::is_none")]
     pub author: Option<UserId>,
     /// The title and address that the host has set. Readers see [`Self::known_title`] and [`Self::known_url`].

@@ -60,8 +60,8 @@ impl Store {
         }
     }
 
-    /// Removes the replies to a deleted comment, its reports and its counters of guests. Each removal of a reply has its own deletion event, which starts a job for the next
-    /// level.
+    /// Removes the replies to a deleted comment, its reports and its counters of guests. Each removal of a reply has its own
+    /// deletion event, which starts a job for the next level.
     async fn clean_up(&self, mut job: CleanUp, now: Timestamp, deadline: Instant) -> Result<Option<Rest>, Fault> {
         loop {
             let items = self.items_of(job.comment, None).await?;

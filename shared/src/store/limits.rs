@@ -12,7 +12,7 @@
 //! first large read like any other read. Later large reads reserve in the table before they run, unless the granted reads cover
 //! them. A feed reserves again once it knows how many comments are above its entries, before it reads these comments. The
 //! unused part of a reservation is granted again. If more than `MAX_UNUSED` granted reads are unused, all but one block
-//! are returned to the table. If a large read is refused, its booking is returned as well, except for one read.
+//! are returned to the table. If a large read is refused, its reservation is returned as well, except for one read.
 //!
 //! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments.
 //! `infra/measure/README.md` lists the units.

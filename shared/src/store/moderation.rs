@@ -76,7 +76,7 @@ pub enum Decided {
     Gone,
 }
 
-/// The host's description of a commented record.
+/// The host's description of the record that a thread belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct HostRecord {
     pub author: Option<UserId>,

@@ -68,7 +68,8 @@ fn first_image(bytes: &[u8]) -> Result<&[u8], Refused> {
     }
 }
 
-/// `source_len`: bytes of the upload, which limit the quality worth encoding.
+/// Encodes at the highest of [`QUALITIES`] whose file is at most a quarter larger than the upload (`source_len` bytes), or
+/// else at the lowest.
 pub(super) fn encode(pixels: &DynamicImage, source_len: usize) -> Result<Picture, Refused> {
     let mut best = None;
     for quality in QUALITIES {

@@ -118,7 +118,8 @@ pub fn clean(bytes: &[u8]) -> Result<Picture, Refused> {
     })
 }
 
-/// Returns the picture as viewers show it; for an animation, one image of it.
+/// Decodes an image, with its color profile and orientation applied: the first frame of an animated GIF or WebP, the still
+/// image of an animated PNG.
 fn decode(bytes: &[u8]) -> Result<DynamicImage, Refused> {
     match Format::of(bytes).ok_or(Refused::UnknownFormat)? {
         Format::Jpeg => jpeg::decode(bytes),

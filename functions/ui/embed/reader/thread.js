@@ -24,7 +24,7 @@ import { explanation, failure, mistake, notice, skeleton } from './states.js'
 import { readerStyles } from './style.js'
 import { Toast } from './toast.js'
 
-/** The sign-in result from a provider's redirect. The writer module passes it to the thread that the visitor left. */
+/** The sign-in result from a provider's redirect, if any. The writer module uses it in the thread that the visitor left. */
 export const returned = takeReturned()
 
 export class Thread {

@@ -17,8 +17,9 @@ const TYPED = /[@＠]([\p{L}\p{M}\p{Nd}_]{1,50})$/u
 const LOCAL = /[\p{L}\p{M}\p{Nd}!#$%&'*+/=?^_`{|}~.-]$/u
 const DOMAIN = /^[\p{L}\p{M}\p{Nd}-]+(\.[\p{L}\p{M}\p{Nd}-]+)?/u
 /**
- * Code, links, entities and schemes. Code is a fenced block, which may be unclosed, text between backticks in one paragraph, or
- * indented lines after a blank line or a heading.
+ * Markdown in which an `@` mentions no one: code, links and entities. Also matches schemes, where an address may begin.
+ * Code is a fenced block (closed or not), text between backticks in a paragraph, or indented lines after a blank line or
+ * a heading.
  */
 const CLOSED =
   /^ {0,3}(`{3,}|~{3,})[^]*?(?:\n {0,3}\1[`~]* *$|(?![^]))|(?<![\\`])(`+)(?!`)(?:(?!\n\s*\n)[^])*?[^`]\2(?!`)|\[[^[\]]*\]\((?:[^()\n]|\([^()\n]*\))*\)|<\w[^\s<>]*>|&#?\w+;|(\bhttps?:\/\/)|^(?<!^\s*[^\s#].*\n)(( {4}| *\t).*\n?)+/gim

@@ -11,7 +11,8 @@ use transfer::check::Check;
 use super::table::{Table, TableOptions};
 use super::{FAILED, Failure};
 
-/// The time within which a deployed service completes its open requests.
+/// The delay before findings or remains in a deployed table are checked again. Most requests that were already being
+/// handled have finished by then.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Check a table and print its problems. The exit code is 1 if any remain,

@@ -242,7 +242,7 @@ pub struct Author {
     /// A user id of the host application; `None` for guests.
     #[serde(default, deserialize_with = "user_id", skip_serializing_if = "Option::is_none")]
     pub user_id: Option<u64>,
-    /// `k` or `g`, and the hash that identifies a guest's own comments.
+    /// The guest: `k` and the hash of their key, or `g` and the hash of their network and user agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub visitor: Option<String>,
     /// The author's id in the source.
