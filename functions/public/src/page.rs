@@ -105,7 +105,7 @@ async fn replies<'a>(app: &'a App, call: &Call, kind: &str, record: &str, parent
     })
 }
 
-/// Ignores page numbers, because replies are read only by cursor.
+/// Starts at the first reply if there is no cursor, whatever the page number, because pages of replies link only by cursor.
 fn walk(paging: Paging) -> Paging {
     match paging.position {
         PagePosition::Page(_) => Paging { position: PagePosition::Cursor(None), ..paging },

@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use crate::error::{FieldErrors, Refusal};
 
-/// Maximum bytes of a response. The rest of the six megabytes is for the JSON that Lambda puts around the body.
+/// Maximum bytes of the escaped body, or of its items in [`fits`] and [`check`]. The rest of the six megabytes is for the
+/// list's envelope or the page's HTML, and the response's status and headers.
 pub const MAX_ANSWER: usize = 5_900_000;
 
 pub fn fits(data: &[impl Serialize]) -> bool {

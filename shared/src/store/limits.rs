@@ -242,8 +242,9 @@ impl Store {
         used_up.then(|| counter.status(counter.limit, false))
     }
 
-    /// Counts a write or an upload exactly. A request that is `refused` for another reason is booked together with the next
-    /// request that isn't, unless it is the first of the minute.
+    /// Counts a write or an upload in the table. Once this instance has booked a request of the caller in this minute, a
+    /// request that is `refused` for another reason is counted only in memory. The next request that isn't refused books it
+    /// too.
     pub async fn count_write(&self, counter: Counter<'_>, refused: bool) -> Result<RateLimitStatus, Fault> {
         let step = self.counts.window(counter, |window| {
             if refused && window.held + window.asking > 0 {
