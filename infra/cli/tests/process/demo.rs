@@ -127,6 +127,16 @@ async fn a_thread_that_already_has_a_comment_is_not_filled() {
 }
 
 #[tokio::test]
+async fn the_demo_thread_is_filled_even_if_other_threads_have_comments() {
+    let data_dir = tempfile::tempdir().unwrap();
+    let service = serve(data_dir.path());
+    service.member().comment("posts/1", "First!").await;
+    open(&service).await;
+    assert_eq!(count(&service.guest()).await, COMMENTS);
+    assert_eq!(service.guest().list("posts/1", "").await.rows().len(), 1);
+}
+
+#[tokio::test]
 async fn without_a_demonstration_the_page_shows_an_empty_thread() {
     let data_dir = tempfile::tempdir().unwrap();
     let service = Service::start(&mut on_data(&["--port", "0", "--no-demo"], data_dir.path()), "moderator");

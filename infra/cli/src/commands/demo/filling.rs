@@ -1,5 +1,4 @@
-//! Fills the demo's thread once. The comments are imported, so that no one is notified, no limiter counts them, and an
-//! interrupted import is completed after a crash.
+//! Fills the demo's thread once. The comments are imported, so that no one is notified and no limiter counts them.
 
 use std::fs;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -69,6 +68,7 @@ impl Filling {
             forgotten(store, PersonHashes::new(&config.visitor_salt)).await.map_err(|fault| fault.chain())?;
         let forgotten = Some(forgotten.ok_or("people were erased from this table under another SVC_VISITOR_SALT")?);
         let mut staging = Import { forgotten, ..Import::new(format, vec![file]) }.read(folder.path(), |_| ())?;
+        staging.accept_other_comments();
         let prefix = staging.prefix(format);
         let mut importer = Importer {
             staging: &mut staging,

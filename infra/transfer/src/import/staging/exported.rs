@@ -70,8 +70,9 @@ impl Export {
 }
 
 impl Staging {
-    /// Fails if a native file was read and the table has other comments or the unfinished import of another native
-    /// file, unless an import of the same file has begun there. Call this after [`locate`](Self::locate).
+    /// Fails if a native file was read and the table has other comments, apart from placeholders, or the unfinished
+    /// import of another native file, unless the table's last native import is of the same file. Call this after
+    /// [`locate`](Self::locate).
     pub async fn check_table(&self, store: &Store) -> Result<(), TableError> {
         let Some(file) = &self.native else { return Ok(()) };
         match native_import(store).await? {
@@ -86,6 +87,11 @@ impl Staging {
             _ => Ok(()),
         })
         .await
+    }
+
+    /// Lets a native file be imported beside other comments. None of them may have the id of a comment in the file.
+    pub fn accept_other_comments(&mut self) {
+        self.native = None;
     }
 
     /// The reports and guest counts of a comment.
