@@ -165,7 +165,7 @@ impl Actor {
         Ok(reply)
     }
 
-    /// Fails if the response contains a secret of the service or of this caller, or an email address.
+    /// Fails if the response contains a secret of the service or of this caller, or an email address from a request.
     #[track_caller]
     fn look_through(&self, reply: &TestResponse) {
         let header = |name| self.headers.get(name).and_then(|value| value.to_str().ok());
@@ -241,7 +241,7 @@ impl Actor {
         self.post(&format!("comments/{comment}/reject"), json!({ "reason": reason, "note": note })).await
     }
 
-    /// Returns the ids of the first 50 comments in a moderation queue: `pending`, `reported` or `rejected`.
+    /// Returns the ids of the first 50 comments in a moderation queue: `pending`, `reported`, `rejected` or `all`.
     pub async fn queue(&self, state: &str) -> Vec<u64> {
         self.get(&format!("moderation/comments?state={state}&per_page=50")).await.ok(200).ids()
     }

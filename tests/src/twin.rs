@@ -60,7 +60,7 @@ impl Engines {
         self.client_over(self.connector())
     }
 
-    /// Returns a client for the table, over a connector that forwards its calls to [`Self::connector`].
+    /// Returns a client that reaches the table through this connector.
     pub(crate) fn client_over(&self, connector: SharedHttpConnector) -> Client {
         let (Self::Embedded(engine) | Self::Both(Twin { engine, .. })) = self;
         let http: SharedHttpClient = http_client_fn(move |_, _| connector.clone());

@@ -270,8 +270,8 @@ impl World {
         self.stack.wait_until_idle().await;
     }
 
-    /// Waits until every job is done, including delayed and failed ones, for which it moves the clock forward. Also
-    /// waits in real time if copies of the table lag.
+    /// Waits until every job and delivery is done, including delayed and failed ones, for which it moves the clock
+    /// forward. Also waits in real time if copies of the table lag.
     pub async fn finish_jobs(&self) {
         loop {
             self.wait_until_idle().await;
@@ -437,7 +437,7 @@ impl World {
         }
     }
 
-    /// Returns the findings of a recount of the table, once all follow-up work is done.
+    /// Returns the findings of a recount of the table, once the service is idle. Doesn't wait for delayed jobs.
     pub async fn findings(&self) -> Vec<String> {
         self.wait_until_idle().await;
         let findings = recount::check(&self.store(), self.now()).await.expect("the table answers");

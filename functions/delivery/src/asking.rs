@@ -9,11 +9,11 @@ use shared::store::Reading;
 
 use crate::{Content, Sent, Worker, content};
 
-/// Maximum confirmations per hour overall.
+/// Maximum addresses per hour that are asked to confirm, overall.
 const MAX_OF_ALL: usize = 200;
-/// Maximum confirmations per hour to addresses of one domain: half of the total, because most readers use one of a few
-/// providers. If twenty networks exhaust one provider's limit, its users have to wait, but other domains still have
-/// half.
+/// Maximum addresses of one domain per hour that are asked to confirm: half of the total, because most readers use one
+/// of a few providers. If twenty networks exhaust one provider's limit, its users have to wait, but other domains still
+/// have half.
 const MAX_OF_DOMAIN: usize = 100;
 
 impl Worker<'_> {

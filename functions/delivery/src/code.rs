@@ -14,8 +14,8 @@ use crate::{Disposition, Worker, compose, hide};
 const PAUSE: Duration = Duration::from_secs(5);
 
 impl Worker<'_> {
-    /// Sends the code of a flow, unless the flow has ended or codes to the address are stopped. The same code may be
-    /// sent twice, with the same `Message-ID`.
+    /// Sends the code of a flow, unless the flow has ended or no code may be sent to the address
+    /// ([`shared::app::App::takes_codes`]). The same code may be sent twice, with the same `Message-ID`.
     pub(crate) async fn send_code(&self, id: &FlowId, receipt: &str) -> Result<Disposition, Fault> {
         let (keys, now) = (FlowKeys::new(&self.app.config.visitor_salt), self.app.clock.now());
         let inbox = self.app.store.inbox(&id.inbox).await?;

@@ -369,7 +369,7 @@ fn cleaned(shown: &Shown) -> (String, Vec<(Range<usize>, String)>) {
     (text, ranges.into_iter().zip(links.into_values().map(|(_, address)| address)).collect())
 }
 
-/// Removes empty paragraphs. Replaces other control characters than line feeds, and Unicode's line and paragraph
+/// Removes empty paragraphs. Replaces control characters other than line feeds, and Unicode's line and paragraph
 /// separators, with spaces, so that words don't join and every line stays in the quotation.
 pub(crate) fn without_empty_paragraphs(body: &str) -> String {
     let is_replaced = |c: char| c != '\n' && c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');

@@ -1,6 +1,6 @@
 //! Bounces and complaints, which SES reports through SNS, sometimes days later. A tag of the email names the recipient.
 //! Their notifications stop only if they still have the address, but sign-in codes to the address stop for a while
-//! regardless. A bounced digest for moderators is only logged.
+//! regardless. Feedback on emails to moderators is only logged.
 
 use serde_json::Value;
 use shared::app::App;

@@ -177,8 +177,8 @@ impl<'a> Worker<'a> {
         Ok(Disposition::Done)
     }
 
-    /// Sends the same email to one or more addresses. It counts as accepted if one server accepted it, so that no one
-    /// gets it twice. Returns `None` if the result is unknown.
+    /// Sends the same email to one or more addresses. It counts as accepted if it was accepted for at least one
+    /// address, so that no one gets it twice. Returns `None` if the result is unknown.
     async fn send(&self, mails: &[RawMail]) -> Option<Sent> {
         // Concurrent, because the claim lasts only a little longer than sending one email.
         let sent = join_all(mails.iter().map(|mail| self.mailer.send(mail))).await;

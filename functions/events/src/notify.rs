@@ -149,9 +149,9 @@ async fn mentioned(app: &App, comment: &Comment) -> Result<Vec<UserId>, Fault> {
     Ok(mentioned)
 }
 
-/// Moves the address that a comment was posted with to its writer's notification state. If the owner unsubscribed or
-/// the network has reached its limit, only removes the address from the comment. A visitor who has already confirmed
-/// the address needs no new confirmation.
+/// Moves the address that a comment was posted with to its writer's notification state. A confirmed address whose owner
+/// unsubscribed, or an unconfirmed one over the network's limit, is only removed from the comment. A visitor who has
+/// already confirmed the address needs no new confirmation.
 async fn enrol(app: &App, mail: &Mail, comment: &Comment) -> Result<(), Fault> {
     let Some(subscription) = &comment.subscription else { return Ok(()) };
     let Some(address) = &subscription.address else { return Ok(()) };

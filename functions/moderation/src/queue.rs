@@ -44,7 +44,7 @@ struct Item {
     parent: Option<CommentResource>,
     held_for: Option<HeldFor>,
     verdicts: Vec<VerdictResource>,
-    /// `None` for guests without a key, because several people may have used the name.
+    /// `None` for guests without a key, who may be several people.
     writer: Option<WriterResource>,
     /// The moderator or record's author whose name the guest's name resembles.
     looks_like: Option<Namesake>,

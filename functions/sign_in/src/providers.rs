@@ -24,7 +24,7 @@ use tokio::sync::Mutex;
 
 /// Time limit for all requests to a provider during one call. The function itself times out after ten seconds.
 const TIMEOUT: Duration = Duration::from_secs(7);
-/// Maximum bytes of a response.
+/// Maximum bytes of a response's body.
 const ANSWER_LIMIT: usize = 64 * 1024;
 /// The age at which a provider's configuration is fetched again.
 const MAX_AGE: Duration = Duration::from_hours(1);

@@ -166,7 +166,7 @@ fn data_dir_or(default: &str) -> PathBuf {
     named.map_or_else(|| PathBuf::from(default), PathBuf::from)
 }
 
-/// The default data directory of commands for development.
+/// The default data directory of every command except `serve` and `backup`.
 fn data_dir() -> PathBuf {
     data_dir_or(".local")
 }

@@ -1,5 +1,5 @@
-//! Emulates IAM: the permissions of each function for the table, the bucket, the queues and emails. Every call of a
-//! function in this process is checked, and denied if AWS would deny it.
+//! Emulates IAM: the permissions of each function for the table, the bucket, the queues and emails. Outside production,
+//! every call of a function in this process is checked, and denied if AWS would deny it.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,8 +65,8 @@ pub fn as_caller<T>(work: impl Future<Output = T>) -> impl Future<Output = T> {
     }
 }
 
-/// Checks whether the current function may send this request to the table. Callers other than functions may do
-/// everything. The error is a message for the response.
+/// Checks whether the current function may send this request to the table. Outside [`Access::scope`], everything is
+/// allowed. The error is a message for the response.
 pub(crate) fn check_table(operation: &str, body: &[u8]) -> Result<(), String> {
     let Ok(caller) = CALLER.try_with(Arc::clone) else { return Ok(()) };
     let body: Value = serde_json::from_slice(body).unwrap_or_default();

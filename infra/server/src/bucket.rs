@@ -26,7 +26,7 @@ use crate::files::TEMPORARY;
 use crate::http_server::empty;
 use crate::publisher::{Publisher, Subscription};
 
-/// Headers of requests for more than the emulated operations do: conditions, copies, and bodies in chunks.
+/// Headers of requests for more than the emulated operations do: conditions, ranges, copies, and bodies in chunks.
 const UNSUPPORTED: [&str; 8] = [
     "content-encoding",
     "if-match",
@@ -130,7 +130,7 @@ impl Bucket {
         Ok(())
     }
 
-    /// Runs `work` with the files, where it may block.
+    /// Runs `work` with the files, on a thread where it may block.
     async fn with_files<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Files) -> io::Result<T> + Send + 'static,

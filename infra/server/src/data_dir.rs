@@ -29,7 +29,7 @@ const VERSION_FILE: &str = "version";
 const FINGERPRINT: &str = "salt-fingerprint";
 const LOCK: &str = "lock";
 const TABLE: &str = "table.db";
-/// The data folders, in addition to the table.
+/// The folders that a backup contains.
 const FOLDERS: [&str; 2] = ["objects", "queue"];
 /// The data files, in addition to the table.
 const FILES: [&str; 5] = [JWT_SECRET, SEED, SALT, FINGERPRINT, VERSION_FILE];
@@ -208,7 +208,7 @@ impl DataDir {
         self.file(LOCK).exists().then(|| self.lock()).transpose()
     }
 
-    /// Locks the directory. Fails if no files can be created in it, even if the existing ones are writable.
+    /// Locks the directory. Fails if the directory is read-only, even if its files are writable.
     pub fn lock(&self) -> Result<Lock, DataDirError> {
         if let Some(cause) = tempfile::tempfile_in(&self.path).err().filter(is_read_only) {
             return Err(DataDirError::ReadOnly { path: self.path.clone(), cause });
@@ -222,8 +222,8 @@ impl DataDir {
         }
     }
 
-    /// Copies the table and the secrets of a read-only directory, such as a snapshot. `None` if it's writable. Fails
-    /// while another process is using it.
+    /// Copies the table and the data files of a read-only directory, such as a snapshot, but not its folders. `None` if
+    /// it's writable. Fails while another process is using it.
     pub fn copy_if_read_only(&self) -> Result<Option<TempDir>, DataDirError> {
         let file = |path: PathBuf| move |cause| DataDirError::File { path, cause };
         let lock = self.lock().and_then(|_| {

@@ -124,7 +124,7 @@ fn folder(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Restricts the permissions of files that earlier versions left readable by everyone.
+/// Restricts the permissions of a file or folder that an earlier version left open to other users.
 #[cfg(unix)]
 fn restrict(path: &Path, mode: u32) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -68,7 +68,8 @@ pub struct Exchange {
     pub method: Method,
     /// The path, without tokens.
     pub path: String,
-    /// The path's template; `unknown` if no route except the default one matches the path and method.
+    /// The path's template, or the prefix of its mount; `unknown` if no route except the default one matches the path
+    /// and method.
     pub route: String,
     pub status: StatusCode,
     pub elapsed: Duration,

@@ -1,5 +1,5 @@
-//! The whole service on one machine, for production, development and tests: API Gateway, Lambda, the table, the bucket,
-//! the queues and the mail server.
+//! The whole service on one machine, for production, development and tests: API Gateway, Lambda, the table, the bucket
+//! and the queues, and outside production also the mail server.
 //!
 //! Layers: `access, account, event_filter, files, http_server, publisher ← bucket, data_dir, engine, gateway, queue ←
 //! outbox, template, trigger ← settings, stack, token ← service`. A module uses only modules in layers to its left.

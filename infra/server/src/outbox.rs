@@ -25,7 +25,7 @@ use crate::access;
 use crate::files;
 use crate::queue::Queues;
 
-/// Maximum characters on a line of an email (RFC 5322).
+/// Maximum bytes on a line of an email (RFC 5322).
 const MAX_LINE: usize = 998;
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 const STYLE: &str = ":root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:800px;margin:24px auto;\

@@ -1,4 +1,5 @@
-//! The service's settings on one machine: from the environment, with defaults for those that AWS would provide.
+//! The service's settings on one machine: from the environment, with secrets from the data directory and fixed values
+//! for those that AWS would provide.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -180,8 +181,8 @@ pub fn visitor_salt(data_dir: Option<&DataDir>) -> Result<Option<Secret>, Settin
     Ok(salt.map(|salt| Secret::from(salt.trim().to_owned())))
 }
 
-/// The salt in the data directory, which is generated if the table has no items. `None` without a directory, or if the
-/// environment sets a salt.
+/// The salt in the data directory. Generates a missing salt if the table has no items, and fails otherwise. `None`
+/// without a directory, or if the environment sets a salt.
 fn stored_salt(data_dir: Option<&DataDir>) -> Result<Option<String>, SettingsError> {
     let Some(data_dir) = data_dir.filter(|_| !is_set("SVC_VISITOR_SALT")) else { return Ok(None) };
     check_salt(data_dir)?;

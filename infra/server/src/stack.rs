@@ -59,7 +59,7 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// Creates the table if it's missing, and connects the functions as in the template. Needs a tokio runtime.
+    /// Creates or updates the table, and connects the functions as in the template. Needs a tokio runtime.
     pub fn start(
         template: &Template,
         engine: Engine,
@@ -164,8 +164,8 @@ impl Clocks {
     }
 }
 
-/// Detects a clock that is ahead. Removing expired items would then remove everything with a TTL, even if the clock is
-/// corrected a minute later. A clock that is ahead at a start is usually corrected within an hour.
+/// Detects a clock that may be ahead. Removing expired items could then remove everything with a TTL, even if the clock
+/// is corrected a minute later. A clock that is ahead at a start is usually corrected within an hour.
 #[derive(Debug)]
 struct Watch {
     /// The time since which the two clocks have agreed.

@@ -1,5 +1,5 @@
-//! The deployment template: its routes, functions, policies and table. `Ref` and `Fn::Sub` are resolved if they refer
-//! to parameters. Other intrinsic functions are left as they are, because nothing here needs their values.
+//! The deployment template: its routes, functions, policies, queues and table. Resolves each `Ref` to a parameter, and
+//! each `Fn::Sub` of a plain text. Leaves everything else unresolved, because nothing here needs those values.
 
 mod policies;
 mod yaml;
@@ -76,7 +76,7 @@ impl Template {
         }
     }
 
-    /// The routes of the HTTP API. An event without a path is the default route.
+    /// The routes of the HTTP API. An event without a method and a path is the default route.
     pub fn routes(&self) -> Result<Vec<Route>, TemplateError> {
         let mut routes = Vec::new();
         for (resource, function, event) in self.events("HttpApi") {

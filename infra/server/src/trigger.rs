@@ -23,8 +23,8 @@ pub type EventFunction = Arc<dyn Fn(Value) -> BoxFuture<Result<(), lambda_http::
 
 /// Lambda's default batch size for streams.
 const BATCH_SIZE: usize = 100;
-/// Maximum attempts for a record. AWS retries for longer, but here a failing record blocks the records after it, and
-/// the next start retries it anyway.
+/// Maximum attempts to deliver a record alone. AWS retries for longer, but here a failing record blocks the records
+/// after it, and the next start retries it anyway.
 const ATTEMPTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 

@@ -30,7 +30,7 @@ pub enum LeaseError {
 pub struct Lease<'a> {
     pub store: &'a Store,
     pub clock: Clock,
-    /// Identifies this process.
+    /// The name of the holder. A process with the same name can take the lease over.
     pub holder: String,
     /// Maximum wait while another process holds the lease.
     pub patience: Duration,

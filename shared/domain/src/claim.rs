@@ -1,5 +1,6 @@
 //! Claims let one worker at a time own an item: the notification state of a recipient, or a delivery to a webhook. A worker
-//! claims the item before it sends anything. An expired claim means that the worker died, perhaps after sending.
+//! claims the item before it sends anything. An expired claim means that the worker died, perhaps after sending, or
+//! that the result of sending is unknown.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ pub struct Claim {
     owner: String,
     #[serde(rename = "u", serialize_with = "stored::time")]
     pub until: Timestamp,
-    /// Whether an earlier worker died while sending the same email.
+    /// Whether an earlier claim for the same email expired. Always false for webhooks.
     #[serde(rename = "r", default, skip_serializing_if = "is_default")]
     pub again: bool,
 }

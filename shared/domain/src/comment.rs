@@ -31,7 +31,7 @@ pub struct Comment {
     /// `None` for guests.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
-    /// `None` for users, whose [`Visitor`] is derived from the user id.
+    /// `None` for users, whose [`Visitor`] is derived from the user id, and for comments imported from other services.
     #[serde(rename = "g", default, skip_serializing_if = "Option::is_none")]
     pub guest: Option<Visitor>,
     /// Keyed hash of a guest's network. `None` for users, for imported comments, and for comments from before networks were
@@ -139,8 +139,8 @@ pub struct Subscription {
     /// The address for notifications, until the comment is approved and the address moves to the notification state.
     #[serde(rename = "a", default, skip_serializing_if = "Option::is_none")]
     pub address: Option<Address>,
-    /// Keyed hash of the network that submitted the address, [`crate::mail_keys::MailKeys::network`]. Stored as long as the
-    /// address is.
+    /// Keyed hash of the network that submitted the address, [`crate::mail_keys::MailKeys::network`]. Empty if the
+    /// address is confirmed or no longer stored.
     #[serde(rename = "n", default, skip_serializing_if = "String::is_empty")]
     pub network: String,
 }

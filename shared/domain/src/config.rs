@@ -97,9 +97,11 @@ pub struct Config {
     /// `SVC_USERS_ROUTE_PREFIX`, without leading or trailing slashes
     pub users_route_prefix: String,
     pub media_max_bytes: usize,
-    /// `SVC_VISITOR_SALT`: the key for hashes of guests and signatures of cursors; empty in functions that don't need it
+    /// `SVC_VISITOR_SALT`: the key for hashes, sealed values and signatures of cursors; empty in functions that don't
+    /// need it
     pub visitor_salt: Secret,
-    /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, whose client address is then trusted
+    /// `SVC_EDGE_SECRET`: proves that a request came through CloudFront, so its header with the client's address is
+    /// trusted
     pub edge_secret: Option<Secret>,
     /// Whether a cache in front of the functions serves most reads that are the same for everyone. True if an edge secret is
     /// set.

@@ -14,8 +14,8 @@ pub const MAX_EMAIL: usize = 254;
 const MAX_DOMAIN: usize = 253;
 const MAX_LABEL: usize = 63;
 
-/// Whether mail servers accept the address without quoting: one `@`, a local part, and a domain of letters, digits, dots and
-/// hyphens. Letters may be of any script, with their marks.
+/// Whether mail servers accept the address without quoting: one `@`, a local part, and a domain of at least two labels.
+/// Letters may be of any script, with their marks.
 #[must_use]
 pub fn is_email(text: &str) -> bool {
     let Some((local, domain)) = text.rsplit_once('@') else { return false };

@@ -30,7 +30,7 @@ pub enum Refusal {
     RateLimited {
         /// Seconds until a retry may succeed.
         after: u64,
-        /// `None` if the response's headers already report the limit.
+        /// The limit for the response's headers. `None` if they report the caller's rate limit instead.
         limit: Option<u32>,
     },
     Unavailable,

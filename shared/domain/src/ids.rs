@@ -82,7 +82,7 @@ pub fn fingerprint(ids: impl IntoIterator<Item = CommentId>) -> i64 {
     ids.into_iter().map(CommentId::mark).sum()
 }
 
-/// The prefix of hashed source ids. Import parsers prefix the ids that they generate with a single tilde.
+/// The prefix of hashed source ids. Ids that the import generates have a single tilde as their prefix.
 pub(super) const HASHED_SOURCE: &str = "~~";
 
 /// The id of an imported comment on the service that it came from, prefixed with the import format and, if known, the site:

@@ -41,7 +41,8 @@ pub struct LogEntry {
     pub action: Action,
     #[serde(rename = "c", default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<CommentId>,
-    /// The banned user, or the comment's writer; `None` for guests and their networks.
+    /// The user whose ban began or ended, or the comment's writer. `None` for guests, their networks, and entries about
+    /// anything else.
     #[serde(rename = "u", default, skip_serializing_if = "Option::is_none")]
     pub user: Option<UserId>,
     #[serde(rename = "t", default, skip_serializing_if = "Option::is_none")]

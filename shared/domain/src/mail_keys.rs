@@ -173,7 +173,8 @@ impl MailKeys {
         tag(&self.names, &["member", &member.0], SIGNATURE)
     }
 
-    /// A unique id for an email to this recipient. `mail` is [`crate::notifications::NotificationState::mail`].
+    /// A unique id for an email to this recipient. `mail` is [`crate::notifications::NotificationState::mail`], or the
+    /// nonce of a sign-in flow.
     #[must_use]
     pub fn mail(&self, recipient: &Recipient, mail: &str) -> String {
         tag(&self.names, &["mail", &recipient.0, mail], SIGNATURE)

@@ -1,6 +1,6 @@
 //! Renders comment bodies to HTML that is safe to embed. Bodies are `CommonMark` with mentions and GitHub's tables,
-//! strikethrough and task lists. Also extracts the visible text of a body, for the spam check. The caller specifies which
-//! mentioned handles exist.
+//! strikethrough and task lists. Also extracts the visible text of a body. The caller specifies which mentioned handles
+//! exist.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

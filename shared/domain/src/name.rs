@@ -237,8 +237,8 @@ fn letter_of(c: char) -> char {
 /// Maximum moderators whose names are stored. The oldest name is dropped first.
 const MAX_MODERATORS: usize = 100;
 
-/// The moderators' names. No other user may have a similar name. Names are stored as written, so that functions that store a
-/// name don't need the tables for comparing names.
+/// The moderators' names. While sign-in is on, guests and other accounts of our own sign-in can't choose a similar
+/// name. Names are stored as written, so that functions that store a name don't need the tables for comparing names.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModeratorNames {
     #[serde(rename = "vn", default)]

@@ -155,7 +155,7 @@ impl Person {
     }
 }
 
-/// Whether `word` is in the text without a letter or digit next to it. Letters of scripts in which words touch are allowed.
+/// Whether `word` is in the text as a whole word. Letters of scripts in which words touch may be next to it.
 fn contains_word(text: &str, word: &str) -> bool {
     let joins = |c: &char| *c == '_' || (is_of_word(*c) && !Scripts::of(*c).touch());
     text.match_indices(word).any(|(start, found)| {

@@ -43,7 +43,8 @@ pub fn writable(config: &Config) -> Result<(), Refusal> {
     if config.read_only { Err(Refusal::ReadOnly) } else { Ok(()) }
 }
 
-/// Refuses a banned viewer. Checked for writes and for moderators' routes, except when viewers delete their own address.
+/// Refuses a banned viewer. Checked for restricted requests ([`crate::rate_limit::RateClass::is_restricted`]) and on
+/// moderators' routes.
 pub fn not_banned(viewer: &Viewer) -> Result<(), Refusal> {
     if viewer.banned { Err(Refusal::CommentBanned) } else { Ok(()) }
 }
@@ -66,8 +67,8 @@ pub fn has_name(viewer: &Viewer, language: Language) -> Result<(), Refusal> {
     }
 }
 
-/// Whether a page may sign in readers or refresh their sessions. `is_from_elsewhere` is whether the page's origin is neither
-/// listed nor the API's own.
+/// Whether a page may sign in readers, refresh or end their sessions, or set their names. `is_from_elsewhere` is
+/// whether the page's origin is neither listed nor the API's own.
 pub fn sign_in(config: &Config, is_from_elsewhere: bool) -> Result<(), Refusal> {
     feature(config.sign_in.is_some())?;
     if is_from_elsewhere { Err(Refusal::Forbidden) } else { Ok(()) }
@@ -128,7 +129,7 @@ pub fn needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Tim
     }
 }
 
-/// Like [`needs_approval`], for edits. Moderators' edits never wait.
+/// Like [`needs_approval`], for edits. Moderators' edits never need approval.
 pub fn edit_needs_approval(config: &Config, viewer: &Viewer, writer: &Trust, now: Timestamp) -> Option<Vec<Verdict>> {
     needs_approval(config, viewer, writer, now).filter(|_| !viewer.is_moderator())
 }
@@ -201,7 +202,8 @@ pub fn ban(config: &Config, moderator: &Moderator, issuers: &[&str], user: UserI
     if is_spared { Err(Refusal::Forbidden) } else { Ok(()) }
 }
 
-/// The author to ban for this comment: the user who wrote it, or the guest's network.
+/// The author to ban for this comment: the user who wrote it, or the guest's network. Refuses imported comments, and
+/// comments of guests whose network is unknown.
 pub fn banned_for(comment: &Comment) -> Result<Author, Refusal> {
     let author = comment.author().filter(|_| comment.is_announced());
     author.ok_or_else(|| FieldErrors::one("comment", "The author of this comment is unknown."))

@@ -1,6 +1,6 @@
-//! Makes rendered HTML look as its writer typed it: soft line breaks become `<br />`, and addresses become links. Pages, feeds
-//! and emails show comments this way. The API's `html` stays as the parser renders it, and the widget makes the same changes to
-//! it.
+//! Makes rendered HTML look as its writer typed it: soft line breaks become `<br />`, and addresses become links. Pages
+//! and feeds show comments this way, and emails show moderators' notes this way. The API's `html` stays as the parser
+//! renders it, and the widget makes the same changes to it.
 
 use std::ops::Range;
 

@@ -12,7 +12,7 @@ pub struct Route {
     pub path: &'static str,
     /// The folder in `functions/` of the function that serves the route.
     pub function: &'static str,
-    /// Whether the route also serves HEAD, as GET routes that are open to everyone do.
+    /// Whether the route also serves HEAD.
     pub answers_head: bool,
 }
 
@@ -20,7 +20,7 @@ const fn route(name: &'static str, method: &'static str, path: &'static str, fun
     Route { name, method, path, function, answers_head: false }
 }
 
-/// A GET route that is open to everyone.
+/// A GET route that is open to everyone and also serves HEAD.
 const fn open(name: &'static str, path: &'static str, function: &'static str) -> Route {
     Route { answers_head: true, ..route(name, "GET", path, function) }
 }

@@ -46,7 +46,8 @@ fn without_fragment(url: &str) -> String {
     url.split_once('#').map_or(url, |(page, _)| page).to_owned()
 }
 
-/// The title of a page on one line, without characters that are invisible or reorder text.
+/// The title of a page, trimmed and truncated, without control characters, line separators, and characters that reorder
+/// text or have no width. Joiners are kept within words and emoji. `None` if nothing visible is left.
 fn page_title(text: &str) -> Option<String> {
     let mut title = String::new();
     let mut rest = text.chars().peekable();
@@ -116,8 +117,8 @@ impl Thread {
         self.known_title().or(page.and_then(|page| page.title.as_deref()))
     }
 
-    /// Like [`Self::known_url`], for moderators, emails and checks: falls back to the address that the page reported with a
-    /// comment.
+    /// Like [`Self::known_url`], for moderators, emails and the spam check: falls back to the address that the page
+    /// reported with a comment.
     #[must_use]
     pub fn known_url_or<'a>(&'a self, page: Option<&'a PageInfo>) -> Option<&'a str> {
         self.known_url().or(page.and_then(|page| page.url.as_deref()))
@@ -189,7 +190,8 @@ pub fn imported_address(text: &str) -> Option<String> {
     Some(String::from(url)).filter(|text| is_address(text))
 }
 
-/// The title of a record from another system, as plain text on one line, truncated. `None` if no character of it is visible.
+/// The title of a record from another system, as a [`visible::plain_line`], truncated. `None` if no character of it is
+/// visible.
 #[must_use]
 pub fn imported_title(text: &str) -> Option<String> {
     let title: String = visible::plain_line(text).chars().take(MAX_TITLE).collect();

@@ -1,6 +1,6 @@
-//! Trust in a writer, for holding new writers' comments (`SVC_REQUIRE_APPROVAL=new`). It consists of moderators' decisions
-//! about the writer's comments, stored as sets of comment ids, so that each decision counts once, regardless of the order of
-//! decisions and deletions.
+//! Trust in a writer, for holding new writers' comments (`SVC_REQUIRE_APPROVAL=new`). It consists of moderators'
+//! decisions about the writer's comments, and of comments that earn trust without a decision. They are stored as sets
+//! of comment ids, so that each comment counts once, regardless of the order of decisions and deletions.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

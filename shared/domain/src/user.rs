@@ -24,7 +24,8 @@ const MAX_RENAME: Duration = Duration::from_hours(7 * 24);
 /// Minimum time between two name changes of an account.
 const NAME_PAUSE: Duration = Duration::from_hours(24);
 
-/// Maximum characters in a name. Longer names are truncated.
+/// Maximum characters in a name. Longer names from tokens, providers and imports are truncated; a longer name in a
+/// request is refused.
 pub const MAX_NAME: usize = 100;
 const MAX_PICTURE: usize = 1024;
 /// Maximum seconds that the clock of the token's signer may be ahead of ours.

@@ -6,7 +6,7 @@ pub fn shows_nothing(text: &str) -> bool {
     text.chars().all(|c| c.is_whitespace() || c.is_control() || is_invisible(c))
 }
 
-/// Whether the character leaves neither a mark nor a gap.
+/// Whether the character is invisible and isn't white space.
 #[must_use]
 pub fn is_unseen(c: char) -> bool {
     is_invisible(c) || (c.is_control() && !c.is_whitespace())
@@ -36,8 +36,8 @@ pub fn breaks_names(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}')
 }
 
-/// `text` on one line: characters that [`breaks_names`] matches become spaces. Open isolates are closed at the end, so that
-/// they don't affect the text around the line.
+/// `text` trimmed and on one line: characters that [`breaks_names`] matches become spaces. Isolates are balanced, so
+/// that they don't affect the text around the line.
 #[must_use]
 pub fn one_line(text: &str) -> String {
     let (mut line, mut open) = (String::new(), 0_usize);
@@ -73,7 +73,7 @@ pub fn is_plain_line(text: &str) -> bool {
     !has_bidi_override(text) && !text.contains(breaks_names)
 }
 
-/// `text` as [`is_plain_line`] requires it, with spaces for line breaks.
+/// `text` as [`is_plain_line`] requires it, with spaces for line breaks and control characters.
 #[must_use]
 pub fn plain_line(text: &str) -> String {
     without_bidi_overrides(text).replace(breaks_names, " ")

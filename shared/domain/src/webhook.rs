@@ -95,8 +95,9 @@ impl EventKind {
     }
 }
 
-/// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for a deleted one. Likes and renames
-/// cause none. [`Comment::is_announced`] decides whether a new comment causes any.
+/// The events caused by one change of a comment: `old` is `None` for a new comment, `new` for a deleted one, and both
+/// if only the approval of a comment above it made the comment visible. Likes and renames cause none, and neither do
+/// new comments that aren't announced ([`Comment::is_announced`]).
 ///
 /// `is_shown` is whether the change made a comment visible to everyone, by its own approval or the approval of a comment above
 /// it.

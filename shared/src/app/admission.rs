@@ -2,7 +2,8 @@
 //!
 //! 1. 429 `rate_limited`; 503 `unavailable` for a write that cannot be counted
 //! 2. 423 `read_only`: writes in read-only mode, except those that delete data about the caller
-//! 3. 404 `not_found`, 405 `method_not_allowed`: the route, type or feature doesn't exist
+//! 3. 404 `not_found`, 405 `method_not_allowed`: the route, type or feature doesn't exist; 403 `forbidden`: a request
+//!    to `sign_in` or `me/name` from another site's page
 //! 4. 401 `unauthenticated`; 503 `unavailable`: a token that cannot be verified at the moment; 403 `forbidden`: a guest's write
 //!    from another site's page
 //! 5. 403 `comment_banned`: the writes of check 2 by banned users and by guests on banned networks; moderation requests by
@@ -37,7 +38,7 @@ pub use crate::domain::rate_limit::RateClass;
 /// The callers that a route admits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuthRequirement {
-    /// Everyone. A bad token is ignored.
+    /// Everyone. A token that can't be verified is ignored.
     None,
     /// Users, and guests if the condition is true: for example, a setting is on, or the guest sent a key.
     GuestsIf(bool),
@@ -70,10 +71,10 @@ impl App {
         Ok(viewer)
     }
 
-    /// Like [`Self::admit`], and also runs the handler's `reads`. If the request is a write and the caller is known to be
-    /// within the limit, `reads` run concurrently with the limiter, to save a round trip to the table. Otherwise, they run
-    /// after it. A request that is refused without reading the table skips them. Refusals by `reads` apply only if every check
-    /// passes.
+    /// Like [`Self::admit`], and also runs the handler's `reads`. If the request is a write, and within the limit as
+    /// far as this instance knows, `reads` run concurrently with the limiter, to save a round trip to the table.
+    /// Otherwise, they run after it. A request that is refused without reading the table skips them. Refusals by
+    /// `reads` apply only if every check passes.
     pub fn admit_with<'a, T: 'a>(
         &'a self,
         call: &'a Call,
@@ -129,7 +130,7 @@ impl App {
         }
         if let (true, Some(user)) = (viewer.has_role, &viewer.user) {
             self.note_moderator(user);
-            // Functions without moderation routes have no permission to write the name.
+            // Some functions without moderation routes have no permission to write the name.
             if auth == MODERATOR {
                 self.keep_moderator_name(user).await?;
             }
@@ -161,8 +162,8 @@ impl App {
         Ok((policy::moderate(viewer)?, found.comment))
     }
 
-    /// Like [`Self::admit_with`], for a response that is the same for everyone. The request is counted, but the caller isn't
-    /// looked up.
+    /// Like [`Self::admit_with`], for a response that doesn't depend on the viewer. The request is counted, but the
+    /// caller isn't looked up.
     pub async fn admit_everyone<T>(
         &self,
         call: &Call,

@@ -21,8 +21,8 @@ impl App {
         MailKeys::new(&self.config.visitor_salt)
     }
 
-    /// A member's email address: the account's, which a code or the provider has proven, or else the token's. `None` if no
-    /// email can be sent there.
+    /// A member's email address: the account's, which a code or the provider has proven, or without an account, the
+    /// token's. `None` if there is none, or no email can be sent there.
     #[must_use]
     pub fn member_address(&self, call: &Call, member: &User) -> Option<Address> {
         let language = call.language().tag().to_owned();
@@ -55,8 +55,8 @@ impl App {
         keys.open(&address.sealed).map(|email| keys.guest(&email))
     }
 
-    /// Whether the owner of the recipient's address is another recipient, who has unsubscribed from all emails. See
-    /// [`Enrolment::is_stopped_by`].
+    /// Whether the owner of the recipient's address is another recipient, whose unsubscription from all emails also
+    /// applies to this one. See [`Enrolment::is_stopped_by`].
     pub async fn is_stopped(&self, recipient: &Recipient, enrolment: &Enrolment) -> Result<bool, Fault> {
         let Some(address) = &enrolment.address else { return Ok(false) };
         self.is_stopped_at(recipient, enrolment, address).await

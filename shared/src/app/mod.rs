@@ -133,7 +133,7 @@ impl App {
         Ok(app)
     }
 
-    /// Sends a job to the function `jobs`, which starts it after `delay`.
+    /// Sends a job to the function `jobs`, which starts it after `delay`, limited to [`queue::MAX_DELAY`].
     pub async fn start_job(&self, job: &Job, delay: Duration) -> Result<(), Fault> {
         let queue =
             self.queues.jobs.as_ref().ok_or_else(|| Fault::new("starting a job", "JOBS_QUEUE_URL is not set"))?;

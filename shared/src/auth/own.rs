@@ -1,6 +1,6 @@
-//! The access tokens of our own sign-in. Tokens with our `iss` are verified only here, with our own keys. One function signs
-//! tokens and writes its public key to the table. The other functions read the public keys from the table when a token has an
-//! unknown key.
+//! The access tokens of our own sign-in. Tokens with our `iss` are verified only here, with our own keys. One function
+//! signs tokens and writes its public key to the table. A function that gets a token with an unknown key reads the
+//! public keys from the table.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;

@@ -237,7 +237,7 @@ impl Audience {
     }
 }
 
-/// Reads a value that must not be `null`, which `Option` would read as absent.
+/// Doesn't read `null` as absent, as `Option` would.
 fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(from: D) -> Result<Option<T>, D::Error> {
     T::deserialize(from).map(Some)
 }

@@ -1,5 +1,5 @@
-//! The configuration of every AWS client, read from the environment variables that Lambda sets. `aws_config::defaults` would
-//! also read profile files and query the metadata service and STS, which no function needs, and would add a megabyte to each
+//! The configuration of every AWS client, read from environment variables. `aws_config::defaults` would also read
+//! profile files and query the metadata service and STS, which no function needs, and would add a megabyte to each
 //! function.
 
 use std::env;

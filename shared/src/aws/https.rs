@@ -29,7 +29,7 @@ const ANSWER_LIMIT: usize = 1024 * 1024;
 #[derive(Clone)]
 pub struct Client {
     timeout: Duration,
-    /// Maximum bytes of a response.
+    /// Maximum bytes of a response's body.
     limit: usize,
     roots: fn() -> Vec<TrustAnchor<'static>>,
     pool: Arc<OnceLock<Pool<HttpsConnector<HttpConnector>, Full<Bytes>>>>,
@@ -86,7 +86,7 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// When no complete response arrives in time, or the response exceeds the limit (1 MiB by default). A response with an
+    /// When no complete response arrives in time, or its body exceeds the limit (1 MiB by default). A response with an
     /// error status is not an error.
     pub async fn send(&self, request: http::Request<impl Into<Bytes>>) -> Result<http::Response<Vec<u8>>, Error> {
         let pool = self.pool.get_or_init(|| pool((self.roots)()));

@@ -25,7 +25,7 @@ use crate::error::{FieldErrors, Refusal};
 use crate::http::{language, quality};
 use crate::routes::{self, Route};
 
-/// The caller according to the token, before the table is read.
+/// The caller according to the token alone.
 #[derive(Debug)]
 pub enum Credential {
     None,

@@ -88,7 +88,7 @@ pub struct OwnUser {
 pub struct Visitor {
     #[serde(flatten)]
     user: OwnUser,
-    /// When the account may change its name again; `None` if it may do so now.
+    /// When the account may change its name again; `None` if it may do so now, and for users without an account.
     name_from: Option<Timestamp>,
 }
 
@@ -150,7 +150,7 @@ impl ThreadResource {
         Self::with_page(config, id, thread, None)
     }
 
-    /// Like [`Self::new`], for moderators: falls back to the page's own title and address if the thread has none.
+    /// Like [`Self::new`], for moderators: falls back to the title and address of `page` if the thread has none.
     #[must_use]
     pub fn with_page(config: &Config, id: &ThreadId, thread: &Thread, page: Option<&PageInfo>) -> Self {
         Self {
@@ -178,7 +178,7 @@ impl From<&Verdict> for VerdictResource {
     }
 }
 
-/// The envelope of a response that is not a list.
+/// The envelope of a response that is not a page of a list.
 #[derive(Debug, Serialize)]
 pub struct Data<T> {
     pub data: T,

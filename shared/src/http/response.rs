@@ -37,7 +37,8 @@ pub enum Sharing {
     /// Shared caches, for `fresh` seconds, then for `stale` more seconds while they refetch it, and for `failing` seconds while
     /// the service fails. Every caller gets the same response, even with a key or with `mine=1`.
     Public { fresh: u32, stale: u32, failing: u32 },
-    /// All caches, for an hour: a file that is compiled in. Every caller gets the same response.
+    /// All caches, for an hour, then for a day while they refetch it: a file that is compiled in. Every caller gets the
+    /// same response.
     File,
     /// All caches, forever: a file whose name changes with its content. Every caller gets the same response.
     Forever,

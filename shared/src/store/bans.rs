@@ -1,5 +1,6 @@
-//! Bans. A user's ban is part of the user's item, which every request of the user reads. A network's ban is a separate item,
-//! which guests' writes read. Each ban also has an entry in the list of bans, which is written in the same transaction.
+//! Bans. A user's ban is part of the user's item, which most of the user's requests read. A network's ban is a separate
+//! item, which guests' writes read. Each ban also has an entry in the list of bans, which is written in the same
+//! transaction.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -147,8 +147,8 @@ impl Store {
         Ok(ancestors.map(|ancestors| CommentWithAncestors { comment, ancestors }))
     }
 
-    /// Reads the data that `comments.show` returns, in two round trips to the table, or three for a caller with many likes in
-    /// the thread. `None` if the comment or one of its ancestors doesn't exist.
+    /// Reads the data that `comments.show` returns, usually in two round trips to the table, or three for a caller with
+    /// many likes and reports in the thread. `None` if the comment or one of its ancestors doesn't exist.
     pub async fn comment_in_thread(&self, id: CommentId, owners: &Owners) -> Result<Option<CommentInThread>, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Eventual).await? else { return Ok(None) };
         let known = self.thread_and_visitor_state(&comment.thread, owners);
@@ -388,7 +388,7 @@ fn join_thread_with_page(comment: &Comment) -> Write {
     }
 }
 
-/// Replaces the thread's title and address with those of the page where a moderator commented.
+/// Stores the title and address of the page where a moderator commented, in place of those that a page reported before.
 fn replace_page(write: Write, page: &PageInfo) -> Write {
     said(page).into_iter().fold(write, |write, (name, value)| match value {
         Some(value) => write.set(name, text(value)),
@@ -493,7 +493,7 @@ pub(super) fn change_queues(before: &Comment, after: &Comment) -> Vec<Write> {
         .collect()
 }
 
-/// The names of the queues a comment is in.
+/// The names of the queues that a comment is in, except the queue of new comments.
 pub fn queues(comment: &Comment) -> impl Iterator<Item = &'static str> {
     let pending = comment.is_queued().then_some("pending");
     let rejected = (comment.state == State::Rejected).then_some("rejected");

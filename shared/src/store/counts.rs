@@ -1,9 +1,10 @@
 //! Counts a thread's approved comments that have no hidden ancestor. Placeholders don't count, but replies to them do.
 //!
-//! Each counted comment has an item. The transaction that changes the count also writes the item on condition that it is
-//! missing, or deletes it on condition that it exists. So a comment is counted once, even if its events arrive late or
-//! repeatedly. Whether a comment counts depends on its current state, never on an event, and the transaction checks that this
-//! state is unchanged since it was read.
+//! Each counted comment has an item. The transaction that changes the count also writes the item on condition that it
+//! is missing, or deletes it on condition that it exists. So a comment is counted once, even if its events arrive late
+//! or repeatedly. Whether a comment counts depends on its current state and that of its ancestors, never on an event.
+//! The transaction checks that the ancestors are unchanged since they were read, and [`RecountTrigger`] determines
+//! whether it also checks the comment.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 

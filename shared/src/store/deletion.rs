@@ -91,7 +91,8 @@ impl Store {
         Ok(pending.min().map_or(LiveReply::None, LiveReply::Pending))
     }
 
-    /// The plan that turns the comment into a placeholder, on condition that it still has the live reply.
+    /// The plan that turns the comment into a placeholder, on condition that it still has a live reply. There is no
+    /// such condition for [`LiveReply::Unknown`].
     async fn placeholder_above(&self, comment: &Comment, live: LiveReply) -> Result<Plan, Fault> {
         let is_approved = live == LiveReply::Approved;
         let answered = |write: Write| {

@@ -33,8 +33,8 @@ impl Store {
         Ok(true)
     }
 
-    /// Makes the oldest separate replies of `parent` inline, after inline replies were deleted. Until then, lists are still
-    /// correct, because they also read separate replies.
+    /// Makes the oldest separate replies of `parent` inline if there is room, for example after inline replies were
+    /// deleted. Until then, lists are still correct, because they also read separate replies.
     ///
     /// Inline replies must be the oldest ones, but a lagging index may not list the oldest reply yet. So nothing is promoted
     /// unless the index lists exactly the replies that the parent counts. Otherwise, the parent's next change triggers another
@@ -118,7 +118,7 @@ impl<'a> Record<'a> {
         Ok(Self { id, at, change })
     }
 
-    /// The comment, if a moderator has rejected it, or rejected it again on other grounds.
+    /// The comment, if it was rejected, or rejected again on other grounds.
     #[must_use]
     pub fn rejected(&self) -> Option<&Comment> {
         let Change::Comment(images) = &self.change else { return None };

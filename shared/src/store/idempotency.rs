@@ -1,5 +1,5 @@
-//! Handles requests with an `Idempotency-Key`. A reference to the first request's result is stored for a day, in the same
-//! transaction as the result. The request's content isn't stored.
+//! Handles requests with an `Idempotency-Key`. A reference to the first request's result is stored for a day. If the
+//! result is in the table, both are written in the same transaction. The request's content isn't stored.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const ANSWER_TTL: Duration = Duration::from_hours(24);
 #[derive(Clone, Debug)]
 pub struct IdempotencyRequest {
     pub visitor: Visitor,
-    /// Hash of the route and the key.
+    /// Keyed hash of the path and the `Idempotency-Key`.
     pub key: String,
     /// Hash of the request's content.
     pub request: String,

@@ -23,8 +23,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::user::{RENAME_PAUSE, User};
 use crate::error::Fault;
 
-/// Maximum time until an index lists all replies of a deleted parent. If replies are still missing then, the parent's count was
-/// too high.
+/// Maximum time until an index lists all replies of a comment. If replies are still missing then, the comment's count
+/// of replies is too high.
 const MAX_INDEX_LAG: Duration = Duration::from_mins(1);
 /// Time after a rename during which requests may still write comments with the old name, or the index may not list such
 /// comments yet.
@@ -142,8 +142,8 @@ impl Store {
         self.transact(vec![Write::delete(key)]).await.map(drop)
     }
 
-    /// Removes a comment whose parent no longer exists, so no parent needs an update. Returns false if the comment no
-    /// longer exists.
+    /// Removes a comment below a deleted one, without updating its parent, which is gone or also about to be removed.
+    /// Returns false if the comment no longer exists.
     pub async fn remove_comment(&self, id: CommentId) -> Result<bool, Fault> {
         let Some(comment) = self.get::<Comment>(&keys::comment(id), Reading::Consistent).await? else {
             return Ok(false);

@@ -165,7 +165,7 @@ pub fn handle_partition(handle: &str) -> String {
     format!("H#{handle}")
 }
 
-/// `text` is folded and begins with the fragment's first letter.
+/// `text` is the folded fragment.
 pub fn name_fragment(rank: u8, text: &str, id: UserId) -> Key {
     Key::new(name_partition(rank, text), format!("{text}#{id}"))
 }

@@ -1,18 +1,19 @@
 //! Counts requests per minute and caller, across all instances through the table. Once an instance knows that a caller
 //! is over the limit, it refuses that caller without accessing the table.
 //!
-//! **Writes** are each counted in the table. A write that costs more than twenty units counts as several writes: the surplus is
-//! added before the response is sent. Concurrent writes don't see each other's surplus, so in the worst case each of the sixty
-//! writes per minute has the maximum cost.
+//! **Writes** are each counted in the table. A write that costs more than twenty units, except a bulk decision, counts
+//! as several writes: the surplus is added before the response is sent. Concurrent writes don't see each other's
+//! surplus, so in the worst case each of the sixty writes per minute has the maximum cost.
 //!
 //! **Reads** are granted in blocks. An instance allows a caller's first block before it accesses the table. The cost of a read
 //! beyond ten units is known only afterwards, and counts with the next block.
 //!
-//! A large read is a feed, or a page of comments over the default size. It reserves its maximum cost. An instance allows its
-//! first large read like any other read. Later large reads reserve in the table before they run, unless the granted reads cover
-//! them. A feed reserves again once it knows how many comments are above its entries, before it reads these comments. The
-//! unused part of a reservation is granted again. If more than `MAX_UNUSED` granted reads are unused, all but one block
-//! are returned to the table. If a large read is refused, its reservation is returned as well, except for one read.
+//! A large read is a feed, or a page of comments over the default size. It reserves its maximum cost. An instance
+//! allows a caller's first large read like any other read. Later large reads reserve in the table before they run,
+//! unless the granted reads cover them. A feed reserves again once it knows how many comments are above its entries,
+//! before it reads these comments. The unused part of a reservation is granted again. If more than `MAX_UNUSED` granted
+//! reads are unused, all but one block are returned to the table. If a large read is refused, its reservation is
+//! returned as well, except for one read.
 //!
 //! Each further instance lets the caller exceed the limit by at most nine cheap reads and one page of the largest comments.
 //! `infra/measure/README.md` lists the units.

@@ -1,5 +1,5 @@
-//! The moderation log. An entry is written in the same transaction as its action, so the log contains exactly the
-//! actions that took effect. Sign-ins and removals of images, which have no such transaction, are logged separately.
+//! The moderation log. An entry is written in the same transaction as its action, so an action is logged only if it
+//! took effect. Sign-ins and removals of images, which have no such transaction, are logged separately.
 
 use super::keys;
 use super::lists::PageCursors;

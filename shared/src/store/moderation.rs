@@ -116,8 +116,8 @@ impl Store {
         Ok(outcome == Outcome::Done)
     }
 
-    /// Carries out a moderator's decision about a comment. `seen` is the edit time of the text that the moderator saw, exact to
-    /// the second. Without it, the decision is about the text in `comment`.
+    /// Carries out a moderator's decision about a comment. `seen` is the comment's `updated_at` as the moderator saw
+    /// it, exact to the second. Without it, the decision is about the text in `comment`.
     pub async fn decide(
         &self,
         comment: Comment,

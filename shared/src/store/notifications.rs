@@ -35,8 +35,8 @@ impl Store {
         self.change_versioned("changing a notification state", &keys::notification_state(recipient), change).await
     }
 
-    /// Removes the address from a comment, once its writer's notification state contains the address. Does nothing if the
-    /// comment has another address by now, or is a placeholder.
+    /// Removes the address from a comment, once it was moved to its writer's notification state or refused. Does
+    /// nothing if the comment has another address by now, or is a placeholder.
     pub async fn forget_address(&self, comment: &Comment) -> Result<(), Fault> {
         let doing = "removing an address from a comment";
         let attribute = |subscription: Option<&Subscription>| {
@@ -65,9 +65,9 @@ impl Store {
         Ok(try_join_all(users).await?.into_iter().flatten().collect())
     }
 
-    /// Counts an address toward this hour's limit of confirmation emails. Returns false if `most` other addresses are already
-    /// counted. Counting an address again changes nothing. `whose` identifies the requester, or a property that the addresses
-    /// share; `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
+    /// Counts an address toward this hour's limit of confirmation emails. Returns false if `most` other addresses are
+    /// already counted. Counting an address again changes nothing. `whose` identifies the requester's network or the
+    /// addresses' domain, or is `all`; `address` is [`crate::domain::mail_keys::MailKeys::plain_address`].
     pub async fn count_asking(&self, whose: &str, address: &str, most: usize, now: Timestamp) -> Result<bool, Fault> {
         let hour = Hour::of(now);
         let count = Write::update(keys::limiter("asked", whose, hour.0))

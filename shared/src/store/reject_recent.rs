@@ -27,7 +27,7 @@ use crate::error::Fault;
 
 /// A ban rejects comments written within this time before it, and comments of any age that await a moderator.
 const RECENT: Duration = Duration::from_hours(7 * 24);
-/// Maximum comments that a ban rejects. Another ban continues with older comments.
+/// Maximum comments that each walk rejects. Another ban continues with older comments.
 const MAX_REJECTED: usize = 1_000;
 /// Maximum comments to examine. It exceeds [`MAX_REJECTED`], because comments may already be rejected, or be older than
 /// [`RECENT`].

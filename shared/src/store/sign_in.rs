@@ -24,7 +24,7 @@ use crate::domain::time::{CLOCK_TOLERANCE, Timestamp};
 use crate::domain::user::{OwnAccount, User};
 use crate::error::Fault;
 
-/// Counts addresses that refused a code, bounced or complained in an hour.
+/// Counts, per hour, addresses whose code was refused, bounced or caused a complaint.
 pub const FAILED_CODES: Bound<'_> = Bound::counter("failed codes", Bound::ALL);
 
 /// A flow to start, with the data that was read for it.

@@ -66,8 +66,8 @@ pub enum Label {
     Pin,
 }
 
-/// One write. An update is built attribute by attribute; conditions are `DynamoDB` expressions over the values given by
-/// [`with`](Self::with), and all of them must hold.
+/// One write. An update is built attribute by attribute; conditions are `DynamoDB` expressions over the values of its
+/// changes and those given by [`with`](Self::with), and all of them must hold.
 #[derive(Clone, Debug, PartialEq)]
 #[must_use]
 pub struct Write {

@@ -58,8 +58,9 @@ fn row(key: Key, user: Option<UserId>) -> Write {
     user.into_iter().fold(update, |update, id| update.set(user::ID, number(id.0)))
 }
 
-/// Moves the comment to the set for this decision, from the opposite set. Concurrent decisions about several comments of a
-/// writer don't conflict, unless a set is full.
+/// Moves the comment to the set for this decision, from the opposite set. A full set of approvals gains no comment, and
+/// a full set of rejections keeps the newest. Concurrent decisions about several comments of a writer don't conflict,
+/// unless a set is full.
 fn enter(update: Write, before: &Trust, id: CommentId, decided: Decided) -> Write {
     let (joined, left, members) = match decided {
         Decided::Approved => (guest::APPROVED, guest::REJECTED, before.approved()),

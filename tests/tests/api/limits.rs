@@ -18,7 +18,8 @@ pub(crate) fn writes(reply: &TestResponse) -> u32 {
     (1..=60).find(|writes| reply.cost.write_units - 1.0 <= f64::from(*writes) * 20.0).unwrap()
 }
 
-/// Likes and unlikes the comment until the limit is reached. Returns the number of requests and their write units.
+/// Likes and unlikes the comment until the limit is reached. Returns the number of accepted requests and their write
+/// units.
 async fn like_to_the_limit(actors: &[Actor], id: u64) -> (u32, f64) {
     let (mut likes, mut units) = (0, 0.0);
     for actor in actors.iter().cycle() {

@@ -9,7 +9,7 @@ use tests::{Actor, MAIL, SIGN_IN, TestResponse, WEBHOOKS, World};
 
 use crate::permissions;
 
-/// Routes that aren't rate-limited: files, unsubscribing and sign-in.
+/// Routes that aren't rate-limited: files, actions from emails, and the steps of a sign-in.
 const UNLIMITED: [&str; 8] = [
     "svc-pro.embed",
     "svc-pro.embed.part",

@@ -16,7 +16,7 @@ use crate::{moved, trust};
 
 const WRITERS: u64 = 8;
 
-/// Returns the number of actions per writer.
+/// Returns the number of comments that each writer tries to post.
 fn rounds() -> usize {
     let seconds: Option<usize> = tests::setting("FAULTS_SECONDS").and_then(|seconds| seconds.parse().ok());
     seconds.map_or(8, |seconds| 8 * seconds)

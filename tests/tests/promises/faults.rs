@@ -11,7 +11,8 @@ use shared::routes::ROUTES;
 use tests::{Actor, Faults, Item, MAIL, Receiver, SIGN_IN, Setup, TestResponse, WEBHOOKS, World};
 
 const WRITERS: u64 = 16;
-/// A run continues until it has written this many comments and met `ENOUGH_FAULTS` faults, however slow the machine is.
+/// A run continues, for up to `PATIENCE` longer, until it has written more than this many comments and met more than
+/// `ENOUGH_FAULTS` faults.
 const ENOUGH: usize = 20;
 const ENOUGH_FAULTS: u64 = 50;
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -1,4 +1,4 @@
-//! A writer's item stores all moderators' decisions about the writer, even under concurrency and faults.
+//! A writer's item stores the latest decision about each of the writer's comments, even under concurrency and faults.
 
 use std::collections::BTreeSet;
 use std::time::Duration;

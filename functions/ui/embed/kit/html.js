@@ -82,7 +82,10 @@ const schemeOf = (href) => h('a', { href }).protocol
 /** Whether the node is missing or a block. */
 const isEdge = (node) => !node || node.matches?.(':not(a, br, code, del, em, img, strong)')
 
-/** Removes insignificant line breaks, which would otherwise be visible: after `br`, and between blocks. */
+/**
+ * Removes insignificant line breaks, which would otherwise be visible: after `br`, and between blocks. Turns addresses
+ * in other texts into links.
+ */
 function tidyText(text) {
   const { previousSibling: before, nextSibling: after, parentElement: parent } = text
   if (parent.closest('pre')) return

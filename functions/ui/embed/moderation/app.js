@@ -29,7 +29,7 @@ const TABS = /** @type {const} */ (['pending', 'reported', 'rejected', 'all', 'u
 /** @type {readonly string[]} */
 const COUNTED = ['pending', 'reported']
 
-/** Milliseconds between checks of the log for other moderators' decisions. */
+/** Milliseconds between checks for new comments and other moderators' decisions. */
 const WATCH = 15_000
 
 export class App {

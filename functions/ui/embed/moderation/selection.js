@@ -37,7 +37,7 @@ export class Selection {
     this.show()
   }
 
-  /** Selects everything between the last selected card and the current one. */
+  /** Selects everything from the card that was last selected or deselected to the current one. */
   selectRange() {
     const { cards, current } = this.list
     if (!current) return

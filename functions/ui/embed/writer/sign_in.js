@@ -17,7 +17,10 @@ let waiting = null
 /** @param {any} thread @param {string} [draft] */
 export const sendLater = (thread, draft) => (waiting = { thread, draft, path: thread.path })
 
-/** Whether a draft was waiting for the sign-in, and the visitor has signed in. Clears the waiting draft. @param {any} thread @param {string} draft */
+/**
+ * Whether a draft was waiting for the sign-in, and the visitor has signed in and has a name. Clears the waiting draft.
+ * @param {any} thread @param {string} draft
+ */
 export function mayBeSent(thread, draft) {
   if (waiting?.thread !== thread || waiting.draft !== draft || waiting.path !== thread.path) return false
   waiting = null

@@ -90,7 +90,7 @@ impl Restore {
         Ok(())
     }
 
-    /// Unpacks the backup, completes unfinished work, and returns the time of the backup.
+    /// Unpacks the backup, repairs its table, and returns the time of the backup.
     async fn fill(&self, staging: &Path) -> Result<Timestamp, Failure> {
         DataDir::open(staging)?;
         let named = |error: Failure| format!("{}: {error}", self.file.display());

@@ -73,7 +73,7 @@ impl Stack {
         })?)
     }
 
-    /// The key that signs tokens for the stack.
+    /// The secret that signs tokens for the stack, with the issuer and the audience of the tokens.
     pub(super) async fn auth(&self, sdk: &SdkConfig) -> Result<Auth, Failure> {
         let secret = self.value("JwtSecretArn").or(self.value("JwtSecretName")).ok_or_else(|| {
             format!(

@@ -207,7 +207,7 @@ impl Options {
         Ok(staging.report())
     }
 
-    /// Opens the table to import into. `None` for a dry run without a table.
+    /// Opens or creates the table to import into. `None` for a dry run without a table.
     async fn open_table(&self) -> Result<Option<Table>, Failure> {
         let has_none = |dir| matches!(DataDir::existing(dir), Err(DataDirError::NoTable(_)));
         if self.dry_run && self.table.data_dir().is_some_and(has_none) {
@@ -264,7 +264,7 @@ fn is_standard_input(file: &Path) -> bool {
     file == Path::new("-")
 }
 
-/// Hashes of people who were erased from the table. `None` if there is no table. Fails if they were erased under
+/// Hashes of people who were erased from the table. `None` if there is no table. Fails if anyone was erased under
 /// another salt.
 async fn forgotten(table: Option<&Table>, hashes: &PersonHashes) -> Result<Option<Forgotten>, Failure> {
     let Some(table) = table else { return Ok(None) };
@@ -288,7 +288,7 @@ fn print_notes(staging: &Staging, map: &Map, types: &[String]) {
 struct Progress {
     is_terminal: bool,
     began: Instant,
-    /// The time when writing began.
+    /// The time when the first comments had been written.
     writing: Option<Instant>,
     done: u64,
     shown: Instant,

@@ -21,7 +21,7 @@ pub(super) const TARGET: &str = "comments_server";
 #[derive(Clone)]
 pub(super) struct Lines(Arc<Mutex<Held>>);
 
-/// Lines held back; `None` once the first line is written.
+/// Lines held back; `None` once they are printed.
 type Held = Option<Vec<u8>>;
 
 impl Lines {

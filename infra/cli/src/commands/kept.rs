@@ -16,8 +16,8 @@ use shared::domain::time::Clock;
 
 use super::Failure;
 
-/// Opens or creates the table. Call this before generating any secret, because a stored secret means that the table has
-/// been used. The caller must hold the lock.
+/// Opens or creates the table. Call this before generating a secret other than the salt, because a stored one means
+/// that the table has been used. The caller must hold the lock.
 pub(super) fn open_table(data_dir: Option<&DataDir>) -> Result<Engine, Failure> {
     let definition = Template::deployed(&[])?.table()?;
     let Some(data_dir) = data_dir else {

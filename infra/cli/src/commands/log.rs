@@ -1,5 +1,5 @@
-//! The human-readable log: a line for each request, without addresses, query strings, tokens and bodies. If a response
-//! doesn't state why a request was refused, a second line does.
+//! The human-readable log: a line for each request, without addresses, query strings, tokens and bodies. A second line
+//! states why a token wasn't accepted, or which spam rule refused a text.
 
 use server::gateway::Exchange;
 use shared::http::request::RefusedBecause;

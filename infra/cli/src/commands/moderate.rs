@@ -15,7 +15,7 @@ use super::{DEFAULT_PORT, Failure, data_dir, token};
 
 /// The lifetime of the token.
 const HOURS: i64 = 12;
-/// Not a number, so it can't be the id of one of the site's users.
+/// Not a number, so it can't be the id of a user on a site with numeric ids.
 const DEFAULT_ID: &str = "moderator";
 
 /// Print the address of the moderation page, with a token that lasts twelve

@@ -20,8 +20,8 @@ pub(super) struct Destination<'a> {
 
 impl<'a> Destination<'a> {
     /// The path `-` is standard output. Refuses paths in `data_dir`, the data directory in use, which may not exist
-    /// yet, and in any other data directory. Allows files directly in such a directory if none of the service's own
-    /// files have their extension, because the directory may be a container's only writable one.
+    /// yet, and in any other data directory. Still allows files with some extensions directly in such a directory,
+    /// because it may be a container's only writable one.
     pub(super) fn new(option: &'static str, path: Option<&'a Path>, data_dir: Option<&Path>) -> Result<Self, Misuse> {
         let path = path.filter(|path| *path != Path::new("-"));
         let data_dir = data_dir.map(resolve);
@@ -121,7 +121,8 @@ fn places(path: &Path) -> [PathBuf; 2] {
     [folder.join(name), resolve(path)]
 }
 
-/// Whether the path is directly in the data directory, with an extension that none of the service's own files have.
+/// Whether the path is directly in the data directory, with one of a few extensions that none of the service's own
+/// files there have.
 fn is_foreign(path: &Path, data_dir: &Path) -> bool {
     let ending = path.extension().and_then(OsStr::to_str);
     path.parent() == Some(data_dir) && ending.is_some_and(|ending| ["tar", "json", "jsonl", "gz"].contains(&ending))

@@ -29,7 +29,7 @@ use super::output::{Destination, json};
 use super::table::{Kept, Table, TableOptions};
 use super::{Failure, Misuse, lease, not_set};
 
-/// The exit code if something still names the person.
+/// The exit code if items that should have been erased still name the person.
 const LEFT: u8 = 1;
 
 /// Export or erase one person's data

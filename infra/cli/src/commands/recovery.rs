@@ -1,4 +1,4 @@
-//! Completes the work of a process that was killed or lost power.
+//! Completes the work that the last process left unfinished.
 
 use std::io::Write;
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use transfer::check::Check;
 
 use super::Failure;
 
-/// Waits at most `grace` for the table's stream and the queues, repairs the table, and then repeats the events of all
+/// Waits at most `grace` for unhandled events and messages, repairs the table, and then repeats the events of all
 /// objects stored since `since`.
 pub(super) async fn recover(
     stack: &Stack,

@@ -28,7 +28,7 @@ use super::recovery::recover;
 use super::stop::stop_signal;
 use super::{FAILED, Failure, MISUSED, UNUSABLE, exit_code, listen_at, production_data_dir};
 
-/// Maximum wait at the start for the unfinished work of a killed process.
+/// Maximum wait at the start for work that the last process left unfinished.
 const RECOVERY_GRACE: Duration = Duration::from_secs(10);
 /// Maximum wait for unfinished events after the last request. The next start finishes the rest.
 const STOP_GRACE: Duration = Duration::from_secs(1);

@@ -73,12 +73,12 @@ fn done(mut command: impl BorrowMut<Command>) -> Output {
     output
 }
 
-/// What a command prints, which must succeed.
+/// Runs a command that must succeed, and returns its standard output.
 fn printed(command: impl BorrowMut<Command>) -> String {
     String::from_utf8(done(command).stdout).unwrap()
 }
 
-/// Asserts that a command exits with this code, prints nothing else, and names all of `says` in its error.
+/// Asserts that a command exits with this code, and prints only an error that contains all of `says`.
 fn fails(mut command: impl BorrowMut<Command>, code: i32, says: &[&str]) {
     let command: &mut Command = command.borrow_mut();
     let output = command.output().unwrap();

@@ -119,8 +119,8 @@ impl Files {
         remove(&self.headers_file(key))
     }
 
-    /// The file of an object. `None` for keys that no object here can have: those that would leave the bucket, and names of
-    /// hidden files.
+    /// The file of an object. `None` for keys that no object here can have: those with an empty part, a part that
+    /// begins with a dot, a backslash or a NUL.
     fn object_file(&self, key: &str) -> Option<PathBuf> {
         let is_plain =
             key.split('/').all(|part| !part.is_empty() && !part.starts_with('.')) && !key.contains(['\0', '\\']);

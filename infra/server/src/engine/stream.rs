@@ -60,8 +60,8 @@ struct Change {
     new: Option<String>,
 }
 
-/// A reader of the stream. The first follower begins with the oldest record, and any other follower with the next
-/// change.
+/// A reader of the stream. A follower begins with the oldest record if there is no other follower, and with the next
+/// change otherwise.
 #[derive(Debug)]
 pub struct Follower {
     shared: Arc<Shared>,
@@ -73,13 +73,14 @@ pub struct Follower {
 }
 
 impl Stream {
-    /// Opens the stream. Without a follower, no changes are recorded: imports and repairs do their own follow-up work.
+    /// Opens the stream. Before the first follower, no changes are recorded: imports and repairs do their own follow-up
+    /// work.
     pub(super) fn open(connection: Connection) -> rusqlite::Result<Self> {
         connection.execute_batch(SCHEMA)?;
         Ok(Self { connection, positions: Vec::new(), removed: 0, given_up: BTreeSet::new() })
     }
 
-    /// The number of the last change, even if its record has been removed.
+    /// The number of the last change that is stored or that a current follower has handled.
     pub(super) fn last(&self) -> rusqlite::Result<i64> {
         let stored: i64 = self.connection.prepare_cached(LAST)?.query_row([], |row| row.get(0))?;
         Ok(self.handled().fold(stored, i64::max))
@@ -214,7 +215,7 @@ impl Engine {
         Ok(Follower { shared: Arc::clone(&self.shared), table: table.to_owned(), key, filter, position })
     }
 
-    /// The number of the last recorded change, including those of earlier processes; zero if there are none.
+    /// The number of the last change that is stored or that a current follower has handled; zero if there is none.
     pub fn last_change(&self) -> Result<i64, EngineError> {
         Ok(self.shared.connections().stream.last()?)
     }

@@ -304,7 +304,7 @@ async fn a_sweep_writes_nothing_while_another_connection_may_write() {
 #[test]
 fn the_bundled_sqlite_is_the_one_whose_bugs_are_known() {
     // 3.7.0 to 3.51.2 have the WAL-reset bug: a commit on one connection that meets a checkpoint on another can corrupt
-    // the file. That is why a single lock guards both connections, and why nothing else may open the file while an
+    // the file. That is why a single lock guards both connections, and why nothing else may write to the file while an
     // engine has it open. Before you change the version here and in the comment on `Shared::connections`, read its
     // release notes.
     assert_eq!(rusqlite::version(), "3.49.2");

@@ -140,7 +140,7 @@ mod tests {
             (&["::ffff:203.0.113.9"], "203.0.113.9"),
             (&["[::ffff:203.0.113.9]:80"], "203.0.113.9"),
             (&["203.0.113.9, ::ffff:10.0.0.1"], "203.0.113.9"),
-            // All hops are trusted, or a malformed hop follows the untrusted address.
+            // No untrusted address, or a malformed hop after it.
             (&[], PEER),
             (&[""], PEER),
             (&["10.0.0.1, 127.0.0.1"], PEER),

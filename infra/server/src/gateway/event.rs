@@ -123,7 +123,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// Whether the body is passed on as text. HTTP APIs encode all other bodies in Base64, including forms.
+/// Whether a UTF-8 body is passed on as text. HTTP APIs encode all other bodies in Base64, including forms.
 fn is_text(headers: &HeaderMap) -> bool {
     let media_type = text(headers, &CONTENT_TYPE).unwrap_or("text/plain").split(';').next().unwrap_or_default();
     let media_type = media_type.trim().to_ascii_lowercase();

@@ -12,7 +12,8 @@ use tokio::time::{Instant, Sleep, sleep};
 
 /// The timeout for the whole head of a request.
 const HEAD: Duration = Duration::from_secs(10);
-/// The timeout between two requests, and for a client that stops reading its response.
+/// The timeout between two requests, for a client that stops reading its response, and for a connection that waits to
+/// be served.
 pub(super) const IDLE: Duration = Duration::from_mins(1);
 
 /// The phase of a connection.

@@ -35,8 +35,8 @@ pub(super) fn to_json(yaml: &Yaml<'_>) -> Result<Value, TemplateError> {
     })
 }
 
-/// Replaces each `Ref` to a parameter with its value, and each `Fn::Sub` with its text. Names in the text that aren't
-/// parameters stay unchanged.
+/// Replaces each `Ref` to a parameter with its value, and each `Fn::Sub` of a plain text with the text. Names in the
+/// text that aren't parameters stay unchanged.
 pub(super) fn resolve(value: &Value, parameters: &BTreeMap<String, String>) -> Value {
     match value {
         Value::Array(items) => items.iter().map(|item| resolve(item, parameters)).collect(),

@@ -60,8 +60,8 @@ enum Placement {
 }
 
 impl Staging {
-    /// Discards earlier results and locates all comments. `store` is `None` if there is no table yet. `prefix` is
-    /// [`Staging::prefix`].
+    /// Discards earlier results and locates all comments that [`Staging::resolve`] accepted. `store` is `None` if
+    /// there is no table yet. `prefix` is [`Staging::prefix`].
     pub async fn locate(&mut self, store: Option<&Store>, prefix: &str) -> Result<(), Fault> {
         self.forget_places();
         self.locate_kept(store).await?;

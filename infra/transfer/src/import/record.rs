@@ -96,8 +96,8 @@ pub struct Part {
     pub is_continued: Option<[bool; 2]>,
 }
 
-/// A page with comments. If several records have the same key, the first value of each attribute wins, and the aliases
-/// are combined.
+/// A page with comments. If several records have the same key, the first value of each attribute wins, except that the
+/// aliases are combined, and the page is deleted if any of the records is.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Thread {
     /// The name by which comments refer to the page.
@@ -159,7 +159,7 @@ pub struct User {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ban {
-    /// Ids sort by time.
+    /// Ids sort by time, except for the user's id, which replaces a missing one.
     pub id: u64,
     /// `None` means forever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -170,7 +170,7 @@ pub struct Ban {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Comment {
-    /// The id that an exported comment keeps. `source` and the attributes after it apply only to comments with an id.
+    /// The id that an exported comment keeps. The attributes from `source` to `resolutions` require it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
     /// Unique in the source. If it's empty, the id or a hash of the comment replaces it.
@@ -266,7 +266,7 @@ pub struct Author {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Like {
     pub comment: u64,
-    /// `u` and a user id, or `g` and a guest's hash.
+    /// `u` and a user id, or a guest in the form of [`Author::visitor`].
     pub visitor: String,
 }
 

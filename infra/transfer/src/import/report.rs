@@ -36,7 +36,7 @@ pub struct Report {
     pub moved: Vec<Entry>,
     /// New comments that readers see only in part.
     pub cut: Vec<String>,
-    /// Existing comments whose text or state differs from an export's.
+    /// Existing comments whose state or time of the last edit differs from an export's.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
     pub missing: Vec<Missing>,

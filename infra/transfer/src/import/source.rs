@@ -63,7 +63,8 @@ pub struct Source {
     progress: Rc<Cell<u64>>,
 }
 
-/// The numbers of bytes read so far from a file that may be packed, before and after decompression.
+/// The numbers of bytes read so far from a file that may be packed, before and after decompression. For a zip file,
+/// `packed` is its size from the start.
 #[derive(Clone, Default)]
 struct Budget {
     packed: Rc<Cell<u64>>,
@@ -137,7 +138,7 @@ impl Source {
         Self { name, content, progress: budget.packed.clone() }
     }
 
-    /// A counter of the bytes read so far from the file. It stays 0 for the files of a zip.
+    /// A counter of the bytes read so far from the file. It stays 0 for the files of a zip and for a plain database.
     pub fn progress(&self) -> Rc<Cell<u64>> {
         self.progress.clone()
     }

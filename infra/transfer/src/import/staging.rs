@@ -351,8 +351,8 @@ fn without_written_overrides(body: &str) -> String {
     out
 }
 
-/// The text without blank lines at its start, and without white space at its end. Keeps the indent of the first line,
-/// because it may be that of code or of a list.
+/// The text without blank lines at its start, and without line feeds and spaces at its end. Keeps the indent of the
+/// first line, because it may be that of code or of a list.
 fn without_blank_ends(text: &str) -> &str {
     let text = text.trim_end_matches(BLANK);
     let blank = text.len() - text.trim_start_matches(BLANK).len();

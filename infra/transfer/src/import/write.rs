@@ -170,7 +170,7 @@ impl Importer<'_> {
         Ok(None)
     }
 
-    /// A hash of everything that determines a thread's comments and counts.
+    /// A hash of everything that determines the places of a thread's comments and the thread's counts.
     pub(super) fn plan(&self, target: &Target) -> String {
         self.staging.hash_of_places(target, self.users, format!("{} {}", self.prefix, self.store.embedded()))
     }
@@ -214,8 +214,8 @@ impl Importer<'_> {
         Ok(finish_import(self.store, thread, &totals).await?)
     }
 
-    /// The comments of a batch, ready to be written. New comments get the current names of their users, but exported
-    /// comments keep theirs. Users' new comments that everyone can see count as approved.
+    /// The comments of a batch, ready to be written. New comments get the current names and avatars of their users, but
+    /// exported comments keep theirs. Also counts users' new approved comments toward the trust in these users.
     async fn placed(&self, batch: &[usize], run: &mut Run<'_>) -> Result<Vec<Placed>, WriteError> {
         let mut all: Vec<Placed> = batch.iter().filter_map(|index| self.staging.placed(*index, self.users)).collect();
         let is_named_here = |placed: &Placed| !placed.is_there && !placed.is_kept();

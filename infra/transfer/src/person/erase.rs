@@ -80,7 +80,8 @@ pub struct Eraser<'a> {
     pub salt: &'a Secret,
     pub clock: Clock,
     pub lease: Lease<'a>,
-    /// The delay after which most requests that were already being handled have finished. Zero if the service isn't running.
+    /// The delay after which most requests that were already being handled have finished. Zero if the service isn't
+    /// running.
     pub patience: Duration,
     /// `None` for a deployed table.
     pub machine: Option<&'a dyn Machine>,

@@ -37,8 +37,8 @@ pub struct GuestCount {
     pub count: i64,
 }
 
-/// Calls `each` with every item that exports include, in no particular order, until it fails. Fails if an item doesn't
-/// match the kind in its key.
+/// Calls `each` with every [`StoredItem`] of the table, in no particular order, until it fails. Fails if an item
+/// doesn't match the kind in its key.
 pub async fn for_each_stored<E: From<Fault>>(
     store: &Store,
     mut each: impl FnMut(StoredItem) -> Result<(), E>,

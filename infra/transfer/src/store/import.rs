@@ -2,7 +2,7 @@
 //!
 //! A thread without comments is written in batches of final items, replies before their parents, so that each item is
 //! written only once. Until the thread is complete, a journal item stores a hash of the plan: everything that
-//! determines the items and the counts. The transaction that adds the thread's counts also deletes the journal item. If
+//! determines the places and counts. The transaction that adds the thread's counts also deletes the journal item. If
 //! an import is interrupted, the next import with the same plan writes the missing items and adds the counts. With
 //! another plan (from another file, or after a comment was deleted), the counts would be wrong. In that case, a recount
 //! repairs the thread and removes replies without their parents.
@@ -115,7 +115,7 @@ impl Attached {
 /// A comment to write, in its final form.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// The comment, with counts that include all comments that the import adds below it.
+    /// The comment, with counts that include the replies that the import adds.
     pub comment: Comment,
     pub attached: Attached,
     pub provenance: Provenance,
@@ -234,7 +234,7 @@ pub async fn has_begun(store: &Store, thread: &ThreadId) -> Result<bool, Fault> 
 }
 
 /// Begins to write a thread, or resumes an interrupted import. `plan` is a hash of everything that determines the
-/// comments and their counts.
+/// places of the comments and the thread's counts.
 pub async fn begin_import(store: &Store, thread: &ThreadId, plan: &str) -> Result<WriteMode, Fault> {
     let (journal, stored, count) = (keys::import_journal(thread), keys::thread(thread), keys::count(thread));
     let mut attempts = store.attempts("beginning to import a thread");

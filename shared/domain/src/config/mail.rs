@@ -34,7 +34,7 @@ pub struct Mail {
     pub wait: Duration,
     /// `SVC_MODERATION_MAIL`: addresses that get a digest
     pub moderators: Vec<String>,
-    /// `SVC_MODERATION_MAIL_FOR`: whether the digest also lists new public comments, not only held ones
+    /// `SVC_MODERATION_MAIL_FOR`: whether the digest also lists new public comments, not only held and reported ones
     pub digest_has_all: bool,
     /// `MAIL_CONFIGURATION_SET`: the SES configuration set that reports bounces and complaints
     pub configuration_set: Option<String>,

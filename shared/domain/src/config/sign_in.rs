@@ -10,7 +10,7 @@ use crate::secret::{self, Secret};
 use crate::sign_in::providers::{Issuers, Method, Provider, ProviderAccount};
 use crate::visible;
 
-/// Minimum length, in bytes, of the secret that signs access tokens.
+/// Minimum length of the seed, in bytes.
 pub const MIN_SEED: usize = 32;
 const GITHUB: &str = "https://github.com";
 /// Describes the accepted values of settings that contain a provider's address.
@@ -24,7 +24,7 @@ pub struct SignIn {
     pub clients: Vec<ProviderClient>,
     /// `SVC_OIDC_NAME`, which `oidc` requires; empty if it isn't set
     pub oidc_name: String,
-    /// `SVC_SIGN_IN_SEED`: signs access tokens; only the function `sign_in` has it
+    /// `SVC_SIGN_IN_SEED`: the seed of the keys that sign access and refresh tokens; only the function `sign_in` has it
     pub seed: Option<Secret>,
 }
 

@@ -379,7 +379,7 @@ impl Enrolment {
         Some(held)
     }
 
-    /// Removes an asker whose comments were all deleted.
+    /// Implements [`super::NotificationState::dismiss`].
     pub(super) fn dismiss(&mut self, name: Option<&str>) {
         self.askers.retain(|asker| Some(asker.name.as_str()) != name);
         if self.status == Status::Asked && self.askers.is_empty() {

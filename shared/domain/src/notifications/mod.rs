@@ -10,10 +10,11 @@
 //! ```
 //!
 //! A notice is in one set at a time, so that each comment is emailed once, however often its event and the queue message are
-//! delivered. There are three exceptions. If a worker dies after the server accepts the email but before this is stored, the
-//! email is sent again with the same `Message-ID`. Beyond 100 waiting notices only a count is stored, so a redelivered event
-//! counts twice. Sent notices are stored for a limited time, and at most 400 of them, so a comment whose event is
-//! redelivered later is emailed again. A notice in flight is also in `aside` if its text was accepted meanwhile.
+//! delivered. There are three exceptions. If the server accepts an email but this isn't stored, because the response is
+//! lost or the worker dies, the email is sent again with the same `Message-ID`. Beyond 100 waiting notices only a count
+//! is stored, so a redelivered event counts twice. Sent notices are stored for a limited time, and at most 400 of them,
+//! so a comment whose event is redelivered later is emailed again. A notice in flight is also in `aside` if its text
+//! was accepted, or its comment rejected again, in the meantime.
 //!
 //! [`Enrolment`] has the address and the consent, and [`Schedule`] has the emails. Both are stored as attributes of one item.
 
@@ -86,7 +87,7 @@ pub enum Notified {
     /// The notice is already held, waiting or in flight. The process that added it may have died before sending the
     /// queue message.
     Waiting,
-    /// The recipient was notified before, or isn't subscribed.
+    /// No email is needed: for example, the recipient was notified before, isn't subscribed, or muted the thread.
     No,
 }
 
@@ -319,7 +320,7 @@ impl NotificationState {
                 return MailStep::Wait(until);
             }
             Some(claim) if claim.again => {
-                // Two workers died while sending this email. One of them may have sent it.
+                // Two claims for this email have expired. It may have been sent.
                 self.settle(now, Duration::ZERO);
                 self.schedule.due = self.schedule.due.map(|due| due.max(now + MINUTE));
                 return self.wait();
@@ -379,8 +380,8 @@ impl NotificationState {
         }
     }
 
-    /// Identifies the email that is being sent. The id is the same when the email is sent again because a worker died, so that
-    /// email clients show the two as one.
+    /// Identifies the email that is being sent. The id is the same when the email is sent again after its claim
+    /// expired, so that email clients show the two as one.
     #[must_use]
     pub fn mail(&self) -> String {
         match self.confirming() {
@@ -400,7 +401,7 @@ impl NotificationState {
         self.dropped(now, wait, kind);
     }
 
-    /// Records that there was nothing left to send, because the comments were deleted.
+    /// Records that there was nothing left to send.
     pub fn dropped(&mut self, now: Timestamp, wait: Duration, kind: Kind) {
         if kind == Kind::Digest {
             // A comment can be reported again, so only its queue entry counts as notified.
@@ -436,7 +437,8 @@ impl NotificationState {
         }
     }
 
-    /// Drops the confirmation that is being sent, because the asker's comments were deleted.
+    /// Removes the asker whose confirmation is being sent, because the asker's comment is no longer public, or the
+    /// address can't be opened.
     pub fn dismiss(&mut self) {
         self.schedule.claim = None;
         self.enrolment.dismiss(self.schedule.confirming.take().as_deref());

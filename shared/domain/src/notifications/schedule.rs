@@ -21,7 +21,7 @@ const GIVE_UP: Duration = DAY;
 /// The longest time for which an email about comments waits.
 pub(super) const MAX_WAIT: Duration = DAY;
 
-/// A recipient's emails. Each [`Notice`] is stored as a number and is in one set at a time.
+/// A recipient's emails. Each [`Notice`] is stored as a number.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     #[serde(rename = "wt", default, skip_serializing_if = "BTreeSet::is_empty", with = "serde_dynamo::number_set")]

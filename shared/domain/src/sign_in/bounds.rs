@@ -12,12 +12,14 @@ pub const CODES_OF_NETWORK: u32 = 10;
 pub const STRANGERS_OF_NETWORK: u32 = 10;
 /// Maximum wrong codes that a network may try per hour.
 pub const WRONG_TRIES_OF_NETWORK: u32 = 30;
-/// Maximum codes per hour to addresses of one domain.
+/// Maximum codes per hour to addresses of one domain. Codes requested from a network that the address has signed in
+/// from don't count.
 const CODES_OF_DOMAIN: u32 = 150;
 /// Maximum codes per hour overall.
 const CODES_OF_ALL: u32 = 300;
-/// If an hour has this many refusals, bounces and complaints, addresses without an account receive no codes until the hour
-/// ends. Email services suspend senders whose emails bounce, and invented addresses bounce.
+/// If codes to this many addresses cause a refusal, bounce or complaint within an hour, addresses without an account
+/// receive no codes until the hour ends. Email services suspend senders whose emails bounce, and invented addresses
+/// bounce.
 pub const MAX_FAILURES: u64 = 5;
 /// No codes are sent to an address for this long after it refused a code, bounced or complained.
 pub const STOPPED: Duration = Duration::from_hours(30 * 24);

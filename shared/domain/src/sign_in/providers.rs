@@ -1,5 +1,6 @@
-//! Provider accounts that readers sign in with: GitHub, Google, and any other OpenID Connect provider. They are never linked to
-//! each other or to an address, because we don't trust an address from a provider as much as our own proof.
+//! Provider accounts that readers sign in with: GitHub, Google, and any other OpenID Connect provider. They are never
+//! linked to each other or to the account of an address, because we don't trust an address from a provider as much as
+//! our own proof.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,5 +1,6 @@
-//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to their top-level
-//! comment. Separate replies are in the partition of their parent. Every inline reply is older than every separate reply.
+//! Pages of the replies to one comment, oldest first. Inline replies are in the thread's partition, next to their
+//! top-level comment. Separate replies are in the partition of their parent. Among approved replies, every inline one
+//! is older than every separate one.
 
 use futures_util::future::{try_join, try_join_all};
 
@@ -20,7 +21,7 @@ const ORDER: Order = Order::OldestFirst;
 pub(super) struct Replies<'a> {
     pub(super) parent: &'a Comment,
     pub(super) scopes: &'a [Scope<'a>],
-    /// The ids of the visitor's own unapproved replies, if `scopes` includes them.
+    /// The ids of the visitor's own unapproved replies. Only numbered pages need them.
     pub(super) own: &'a [CommentId],
 }
 

@@ -36,8 +36,8 @@ fn bounded(column: &str) -> String {
     format!("iif(octet_length({column}) > {MAX_VALUE}, NULL, {column})")
 }
 
-/// Fails if the file is damaged, or if one of the two tables is missing, is a view, or has computed columns. The file
-/// isn't trusted: nothing in it may be executed.
+/// Fails if the file is damaged, or if one of the two tables is missing, is a view or a virtual table, or has computed
+/// columns. The file isn't trusted: nothing in it may be executed.
 fn check(database: &Connection) -> Result<(), ReadError> {
     let safe = "PRAGMA trusted_schema = OFF; PRAGMA query_only = ON; PRAGMA ignore_check_constraints = ON; PRAGMA cell_size_check = ON";
     database.execute_batch(safe).map_err(ReadError::whole)?;

@@ -39,7 +39,7 @@ pub(super) struct Element {
     pub(super) tag: Tag,
     text: String,
     children: Vec<Element>,
-    /// The number of characters that replace undecodable bytes. Includes those of the children, whose own number is 0.
+    /// The number of characters that replace undecodable bytes, including those in the children.
     replaced: u64,
 }
 
@@ -89,7 +89,7 @@ impl Element {
 pub(super) enum XmlEvent {
     Start(Tag),
     End,
-    /// The end of the root element.
+    /// The end of the root element, or of a file without one.
     Done,
 }
 

@@ -109,7 +109,7 @@ impl BlockReader {
                 self.push(list);
             }
             "pre" | "xmp" if !tree::has_links(&element.children) => self.push(code_block(element)),
-            // Code in Markdown can't contain links, so this code becomes a paragraph.
+            // Code in Markdown can't contain links or images, so this code becomes ordinary text.
             "pre" | "xmp" => {
                 self.end_paragraph();
                 self.nodes(&tree::with_breaks_and_links(element.children.clone(), false));

@@ -63,7 +63,7 @@ impl Reason {
 /// Why a comment's parent differs from the source's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Move {
-    /// The parent is missing, or the parents form a cycle.
+    /// The parent is missing or refused, or the parents form a cycle.
     Parent,
     /// The parent is in another thread.
     Thread,

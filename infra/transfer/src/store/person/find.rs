@@ -54,7 +54,7 @@ pub(super) enum MatchKind {
         upload: Option<String>,
     },
     Profile,
-    /// Moderators' decisions about a guest.
+    /// The trust in a guest.
     Trust(Key),
     Notifications(Key),
     /// Codes, sessions or redirect flows of an account.
@@ -128,7 +128,7 @@ pub fn wrote(person: &Person, comment: &Comment) -> bool {
 }
 
 /// Collects everything that identifies a person in the table. `earlier` is the data that an unfinished erasure had
-/// collected. Returns `None` while an import is unfinished.
+/// collected. Returns `None` while an import in batches or of a native file is unfinished.
 pub async fn identify(store: &Store, who: Who, earlier: Option<KnownBy>) -> Result<Option<Person>, Fault> {
     let mut person = Person::new(who);
     person.known.extend(earlier.unwrap_or_default());
@@ -158,7 +158,7 @@ pub async fn matches(
     Ok(matches.into_iter().collect())
 }
 
-/// Looks for the person in every attribute of every item.
+/// Looks for the person in all items, except those that erasures themselves write.
 pub async fn remains(store: &Store, person: &Person, who: &str, now: Timestamp) -> Result<Remains, Fault> {
     let mut search = Search::new(person, now);
     let journal = keys::erasure(who).pk;
@@ -321,7 +321,7 @@ pub(super) fn rejected_by(user: UserId, comment: &Comment) -> bool {
     comment.rejection.as_ref().is_some_and(|rejection| rejection.moderator == Some(user))
 }
 
-/// Whether a user's item contains only a ban in force.
+/// Whether a user's item contains only a ban in force, without its reason.
 fn is_ban_alone(item: Item, now: Timestamp) -> Result<bool, Fault> {
     let has_reason = |ban: &AttributeValue| ban.as_m().is_ok_and(|ban| ban.contains_key(maps::ban::REASON));
     let is_bare = item.iter().all(|(name, value)| match name.as_str() {

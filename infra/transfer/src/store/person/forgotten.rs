@@ -1,7 +1,6 @@
-//! Erased people, and erasures under way. The item `erasure` has the person's identifiers until the erasure ends, so that
-//! the next run of a command that was killed finds the rest. An item for each hash of a person keeps later imports from
-//! bringing the person's comments back. The hashes are keyed with the visitor salt, so the items reveal nothing without
-//! it.
+//! Erased people, and erasures under way. The item `erasure` has the person's identifiers until the erasure ends, so
+//! that the next run of a command that was killed finds the rest. An item for each hash of a person keeps later imports
+//! from bringing the person's comments back. The hashes are keyed with the visitor salt and reveal nothing without it.
 
 use std::collections::BTreeSet;
 

@@ -19,8 +19,8 @@ use super::Finding;
 use super::repair::{Wanted, absent, correct};
 use super::snapshot::{Orphans, Snapshot, StoredComment};
 
-/// Finds comments below a missing comment. Each gets a tombstone, unless the comment above is missing because an import
-/// was interrupted.
+/// Finds comments below a missing comment. The repair deletes them. Imported ones get a tombstone, unless the comment
+/// above is missing because an import was interrupted.
 pub(super) fn check_orphans(snapshot: &Snapshot, orphans: &Orphans) -> Vec<Finding> {
     let orphans = orphans.iter().map(|(id, missing)| {
         let comment = &snapshot.comments[id].comment;

@@ -1,5 +1,5 @@
 //! Recounts the table. All derived data (counts, ranks, index keys, queues, the directory of names) must match the data
-//! that it's derived from. Each difference is a finding, with the transaction that repairs it.
+//! that it's derived from. Each difference is a finding, with the transaction that repairs it, if a repair is known.
 //!
 //! Invariants:
 //!

@@ -147,7 +147,7 @@ impl Snapshot {
                 self.deleted.extend(row.is_deleted.then_some(row.comment));
                 self.sources.insert(source, row);
             }
-            // Nothing is derived from items about erasures, imports, limits, emails and webhooks.
+            // No check reads the other kinds, such as items about erasures, limits, emails and webhooks.
             _ => {}
         }
         Ok(())
